@@ -1,4 +1,4 @@
-//! Report of an emulation and its JSON form. All names and units of its fields are defined here.
+//! Report of an emulation and its JSON form. This module defines all names and units of the report.
 
 use crate::endpoint::{Dropped, EndpointReport, Fetched};
 use crate::flows::Flow;
@@ -8,7 +8,7 @@ use crate::program::Task;
 use crate::realtime::Scheduling;
 use crate::sock_diag::Sample;
 use crate::unit::{GatewayReport, RejectedDatagrams};
-use farlink_sim::{Balance, LinkReport, QUEUE_MOST};
+use farlink_sim::{Balance, LinkReport, MAX_QUEUE};
 use farlink_tcp::Interval;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -27,14 +27,14 @@ pub struct Report {
     pub uncaptured: u64,
     /// Error that ended the captures before the run.
     pub capture_failure: Option<String>,
-    /// Scheduling that the engine's thread had.
+    /// Scheduling of the engine's thread.
     #[serde(flatten)]
     pub priority: Scheduling,
     /// Exit code of the program, or 128 plus the signal that killed it.
     pub exit_code: i32,
     /// Set if Ctrl-C ended the emulation.
     pub interrupted: bool,
-    /// The servers, in the order of the options.
+    /// Servers, in the order of the options.
     pub servers: Vec<Server>,
     /// Reports of the user-space hosts, by name.
     pub endpoints: BTreeMap<String, EndpointReport>,
@@ -100,12 +100,12 @@ pub struct LinkRow {
     pub waiting: u32,
     /// Bytes of these packets, IP headers included.
     pub waiting_bytes: u64,
-    /// Default limit of the queue in bytes, if the scenario sets none.
+    /// Default limit of the queue in bytes; `None` if the scenario sets a limit.
     pub queue_bound_bytes: Option<u64>,
 }
 
-/// Balance of all packets: `offered` is the sum of those that entered the network and those that
-/// did not, by reason.
+/// Balance of all packets. `offered` is the number of packets that entered the network plus those
+/// that did not, by reason.
 #[derive(Clone, Debug, Serialize)]
 pub struct Packets {
     /// Packets that entered.
@@ -131,7 +131,7 @@ pub struct Server {
     /// Host and program of the server.
     #[serde(flatten)]
     pub task: Task,
-    /// Exit code, if the server ended before the session.
+    /// Exit code if the server ended before the session.
     pub exit_code: Option<i32>,
 }
 
@@ -158,7 +158,7 @@ impl Report {
         json!(self)
     }
 
-    /// Returns a snapshot of the running emulation as JSON.
+    /// Returns the statistics of the running emulation as JSON.
     pub(crate) fn stats(&self, flows: &[Flow]) -> Value {
         let mut stats = json!(self.traffic);
         stats["flows"] = json!(flows);
@@ -207,7 +207,7 @@ impl From<LinkReport> for LinkRow {
             metrics: link.metrics,
             waiting: link.waiting,
             waiting_bytes: link.waiting_bytes,
-            queue_bound_bytes: link.bounded.then_some(QUEUE_MOST),
+            queue_bound_bytes: link.bounded.then_some(MAX_QUEUE),
         }
     }
 }

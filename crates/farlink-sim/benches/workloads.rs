@@ -1,9 +1,9 @@
 //! Benchmarks of whole runs: time, events, delivered segments, instructions and memory.
 //!
-//! Each case runs in its own process, so that the peak memory is that of the case. It runs several
+//! Each case runs in its own process, so the peak memory is that of the case. A case runs several
 //! times, and the fastest run counts, because other programs can only slow a run down. Each row
-//! also has the time of a bare heap for as many events, as a lower bound and a measure of the
-//! machine. If valgrind is installed, another run of each case counts instructions.
+//! also has the time of a bare heap for as many events, as a lower bound and as a measure of the
+//! machine. If valgrind is installed, one more run of each case counts instructions.
 //!
 //! `cargo bench -p farlink-sim --bench workloads -- PART...` runs the cases whose names contain one
 //! of the parts. `--no-count` counts no instructions, and `--list` prints the names.
@@ -19,9 +19,9 @@ use std::collections::BinaryHeap;
 use std::process::Command;
 use std::time::Instant;
 
-/// Environment variable that names the one case to run in this process.
+/// Environment variable with the name of the one case to run in this process.
 const ONE: &str = "FARLINK_BENCH_ONE";
-/// Environment variable with the number of runs, in place of the case's own.
+/// Environment variable with the number of runs, which replaces the case's own number.
 const RUNS: &str = "FARLINK_BENCH_RUNS";
 
 /// Simulated path.
@@ -30,8 +30,8 @@ enum Path {
     Library(&'static str),
     /// Flows over one link with the rate, round-trip time and queue of the library's dumbbells.
     OneHop,
-    /// Flows over one link for 2 s. Rate and queue grow with the number of flows: 10 Mbit/s and 50
-    /// kB each. Shows the cost of many flows that rarely repair losses.
+    /// Flows over one link for 2 s. Rate and queue are 10 Mbit/s and 50 kB per flow, so losses are
+    /// rare. Shows the cost of many flows.
     OneWideHop,
     /// The library's `dumbbell-100` with another number of flows.
     Dumbbell,
@@ -47,9 +47,9 @@ struct Case {
     name: &'static str,
     path: Path,
     tcp: &'static str,
-    /// Number of flows, if the path does not define it; else 0.
+    /// Number of flows if the path does not define it, otherwise 0.
     flows: u32,
-    /// Overrides `tcp.delayed_ack`.
+    /// Replaces `tcp.delayed_ack` if set.
     delayed_ack: Option<&'static str>,
     /// Number of runs, of which the fastest counts.
     runs: u32,
@@ -174,8 +174,8 @@ impl Case {
             .map_err(|e| e.to_string())
     }
 
-    /// Returns a scenario of the library with this case's number of flows. More than a thousand
-    /// flows all start within 1 s.
+    /// Returns a scenario of the library with this case's number of flows. Above a thousand, all
+    /// flows start within 1 s.
     fn with_flows(&self, text: &str, count: &str) -> String {
         let stagger = (1_000_000 / self.flows).min(1000);
         text.replace(count, &format!("count = {}\n", self.flows))
@@ -224,7 +224,7 @@ impl Case {
         }
     }
 
-    /// Runs the case `runs` times. Returns the measurements, with the time of the fastest.
+    /// Runs the case `runs` times, and returns the measurements with the time of the fastest run.
     fn measure(&self, runs: u32) -> Result<Value, String> {
         let scenario = self.scenario()?;
         let (mut best, mut events, mut segments) = (f64::INFINITY, 0, 0);
@@ -266,8 +266,8 @@ impl Case {
     }
 }
 
-/// A transfer over a router with an agent of this kind or none. The difference in time per packet
-/// of the second link is the agent's cost.
+/// Returns a transfer over a router, with an agent of this kind or none. The difference of the
+/// times per packet of the second link is the cost of the agent.
 fn with_agent(kind: Option<&str>) -> String {
     let agent = kind.map(|kind| {
         // The kind "off" is a snoop agent that is switched off.
@@ -298,8 +298,8 @@ fn of_library(name: &str) -> Result<&'static str, String> {
         .ok_or_else(|| format!("{name}: not in the library"))
 }
 
-/// Returns the seconds that a heap with `pending` entries takes to replace its first entry `events`
-/// times. The entries are not handled.
+/// Returns the seconds in which a heap with `pending` entries replaces its first entry `events`
+/// times. Nothing else is done.
 fn bare_heap(events: u64, pending: u64) -> f64 {
     let mut state = 1_u64;
     let mut random = || {

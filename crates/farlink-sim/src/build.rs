@@ -68,14 +68,14 @@ pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Resul
         world.plan_switches(number, agent.spec.enabled(), switches);
     }
     handoffs(scenario, &streams, &mut world);
-    // Link protocols have something to do from the start.
+    // Link protocols may have frames to send at the start.
     for id in world.links.ids() {
         world.watch(id);
     }
     Ok(world)
 }
 
-/// Adds the moving hosts, and sets what agents do with their state at a handoff.
+/// Adds the moving hosts, and sets the fate of agents' state at a handoff.
 fn handoffs(scenario: &Expanded, streams: &Streams, world: &mut World) {
     let is_left = |link: usize| {
         scenario
@@ -148,7 +148,7 @@ fn build_agent(agent: &ExpandedAgent, links: &[ExpandedLink]) -> Box<dyn Agent> 
 fn split(agent: &ExpandedAgent, links: &[ExpandedLink]) -> SplitSettings {
     let spec = &agent.spec;
     let buffer = spec.buffer.map_or(u64::MAX, |buffer| buffer.0);
-    // The agent is a host of its links, so its packets are limited by their MTUs.
+    // The agent is a host of its links, so the MTUs of these links limit its packets.
     let mtu = |is_wireless: bool| {
         let there = links.iter().enumerate();
         let there = there.filter(|(_, link)| link.a == agent.at || link.b == agent.at);
@@ -173,9 +173,9 @@ fn split(agent: &ExpandedAgent, links: &[ExpandedLink]) -> SplitSettings {
         })
     };
     let over_v4 = |tcp: &Config, is_wireless| half(tcp, tcp.mss, mtu(is_wireless), IpVersion::V4);
-    // Over IPv6 no router fragments the packets that the agent sends with another host's address,
-    // and "packet too big" messages do not reach the agent. Its packets therefore fit every link
-    // whose MTU allows IPv6.
+    // Over IPv6, routers do not fragment packets, and "packet too big" messages do not reach the
+    // agent, because its packets have the address of another host. Its packets are therefore short
+    // enough for every link whose MTU allows IPv6.
     let sides = links.iter().flat_map(|link| [&link.down, &link.up]);
     let mtus = sides.filter_map(|side| side.mtu).map(|mtu| mtu.bytes);
     let least = mtus.filter(|&mtu| mtu >= IpVersion::V6.least_mtu()).min();
@@ -268,8 +268,8 @@ fn queue_limit(spec: QueueSpec) -> QueueLimit {
     }
 }
 
-/// Returns the stages of a direction, and the jitter of the host at its end. The random stream of
-/// the jitter is named after host and link, so that it does not depend on the channel.
+/// Returns the stages of a direction, followed by the jitter of the host at its end. The random
+/// stream of the jitter is named after host and link, so it does not depend on the channel.
 pub(crate) fn channel_to_end(
     spec: &DirectionSpec,
     streams: &Streams,
@@ -285,8 +285,8 @@ pub(crate) fn channel_to_end(
     Ok(Channel::new(stages))
 }
 
-/// Returns the stages of a direction. Each has a random stream with its own name, so that the draws
-/// of a stage do not depend on the other stages.
+/// Returns the stages of a direction. Each has a random stream with its own name, so its draws do
+/// not depend on other stages.
 pub(crate) fn channel(
     spec: &DirectionSpec,
     streams: &Streams,

@@ -1,10 +1,10 @@
-//! Digest of a run, to compare engines on different machines.
+//! Digest of a run, by which results of different machines are compared.
 
 use crate::probe::{Column, Table};
 use crate::run::Outcome;
 
 /// Returns the digest of all numbers of a run and of its tables, as 16 hexadecimal digits. Equal
-/// digests mean equal bits; all NaNs count as equal, because their bits differ between machines.
+/// digests mean equal bits. All NaNs count as equal, because their bits differ between machines.
 pub fn digest(outcome: &Outcome, tables: &[Table]) -> String {
     let mut digest = Digest(0xcbf2_9ce4_8422_2325);
     digest.reals(&outcome.numbers());
@@ -24,7 +24,7 @@ pub fn digest(outcome: &Outcome, tables: &[Table]) -> String {
     format!("{:016x}", digest.0)
 }
 
-/// FNV-1a over words of 64 bits, whose high bits are folded into the low ones.
+/// FNV-1a over words of 64 bits, with the high bits of the hash folded into its low bits.
 struct Digest(u64);
 
 impl Digest {

@@ -1,4 +1,4 @@
-//! The loop that handles the events of a run, in slices of any length.
+//! The loop over the events of a run, in slices of any length.
 
 use crate::app::Side;
 use crate::event_queue::Event;
@@ -14,9 +14,9 @@ use farlink_tcp::{Instant, Interval};
 use farlink_wire::{FlowId, Id, LinkId};
 use std::sync::atomic::Ordering;
 
-/// Maximum number of packets in a queue without a configured limit. Each packet takes about 150
-/// bytes of memory.
-const MOST_WAITING: u32 = 4_000_000;
+/// Maximum number of packets in a queue without a configured limit, because each packet takes about
+/// 150 bytes of memory.
+const MAX_WAITING: u32 = 4_000_000;
 
 /// Number of events between two checks of the monitor.
 const CHECK_EVERY: u64 = 1 << 14;
@@ -33,13 +33,13 @@ pub(crate) fn drive(
     Ok(())
 }
 
-/// Place of a run in its loop over the events.
+/// State of the loop over the events of a run.
 #[derive(Debug)]
 pub(crate) struct Drive {
     limit: Instant,
-    /// Set if the scenario has a duration, so that finished flows do not end the run.
+    /// Set if the scenario has a duration, so the run does not end with its flows.
     timed: bool,
-    /// Number of ends, from the first, that are known to be closed.
+    /// Number of ends, from the first, whose connections are closed.
     settled: u32,
     /// Number of events at which the monitor is checked next.
     check_at: u64,
@@ -61,14 +61,14 @@ impl Drive {
             settled: 0,
             check_at: CHECK_EVERY,
             background: Background::new(world),
-            bound: Bound::new(MOST_WAITING),
+            bound: Bound::new(MAX_WAITING),
             record_by: limit.min(watch.next),
             watch,
             last: Event::last_at(Instant::ZERO),
         }
     }
 
-    /// Handles about `most` further events, and returns whether the run is over. The results do not
+    /// Handles about `most` further events. Returns whether the run is over. The results do not
     /// depend on the slices.
     pub(crate) fn advance(
         &mut self,
@@ -111,8 +111,8 @@ impl Drive {
         Ok(true)
     }
 
-    /// Records the progress of the flows before an event at `next`. Returns whether the time limit
-    /// is reached.
+    /// Records the progress of the flows before an event at time `next`. Returns whether the time
+    /// limit is reached.
     fn record(&mut self, world: &mut World, next: Instant) -> bool {
         self.watch.record(world, next.min(self.limit));
         self.record_by = self.limit.min(self.watch.next);
@@ -140,13 +140,13 @@ impl Drive {
     /// Brings the world to the state at the end of the run.
     pub(crate) fn finish(&self, world: &mut World) {
         if !self.timed {
-            // Link metrics cover the time up to the end of the last flow.
+            // Link metrics include the time up to the end of the last flow.
             world.now = world.now.max(world.completion.finished_at);
         }
         world.fast_settle_hops(&self.last);
-        world.forget_future_losses();
+        world.subtract_future_losses();
         for id in world.links.ids() {
-            // Background traffic has arrived since the last packet of a flow.
+            // Background packets may have arrived after the last packet of a flow.
             world.links[id].queued(world.now);
         }
     }
@@ -161,12 +161,12 @@ impl Drive {
         Ok(())
     }
 
-    /// Returns the finished share of the run, 0 to 1.
+    /// Returns the completed share of the run, 0 to 1.
     pub(crate) fn share(&self, world: &World) -> f64 {
         if self.timed {
             return world.now.as_nanos() as f64 / self.limit.as_nanos().max(1) as f64;
         }
-        // Progress of the run is that of the least advanced flow.
+        // The progress of the run is that of the flow with the least progress.
         let part = |(flow, state): (FlowId, &FlowState)| -> f64 {
             if state.done_at.is_some() {
                 return 1.0;
@@ -193,7 +193,7 @@ impl Drive {
     }
 }
 
-/// Memory bound for queues without a configured limit.
+/// Limit of the memory of queues without a configured limit.
 #[derive(Debug)]
 struct Bound {
     /// Maximum number of packets in such a queue.
@@ -210,8 +210,8 @@ impl Bound {
         }
     }
 
-    /// Checks for an unlimited queue above the bound, at most once per `most / 8` further packets
-    /// of the run. Skips links with background traffic, whose packets take no memory.
+    /// Checks for an unlimited queue above the limit, at most once per `most / 8` further packets
+    /// of the run. Links with background traffic are skipped, because its packets take no memory.
     fn check(&mut self, world: &mut World, scenario: &Expanded) -> Result<(), RunError> {
         let count = world.packets.count();
         if count <= self.next {
@@ -237,13 +237,13 @@ impl Bound {
     }
 }
 
-/// Links with background traffic. Any number of background packets may arrive between two events.
+/// Links with background traffic. Between two events, any number of background packets may arrive.
 #[derive(Debug)]
 struct Background {
     links: Vec<LinkId>,
     /// Time in which about `CHECK_EVERY` background packets arrive.
     step: Interval,
-    /// Time up to which packets were admitted.
+    /// Time up to which background packets were admitted.
     at: Instant,
 }
 
@@ -258,14 +258,14 @@ impl Background {
                 .each()
                 .filter_map(|(id, link)| link.has_background().then_some(id))
                 .collect(),
-            // Without background traffic the rate is 0, and the step is the longest possible.
+            // Without background traffic the rate is 0, so the step is the longest possible.
             step: Interval::from_nanos((step as u64).max(1)),
             at: world.now,
         }
     }
 
-    /// Admits background traffic up to `next` in at most `most` steps if the next event is far away,
-    /// and checks the monitor between steps. Returns whether that is all of it.
+    /// Admits background traffic up to `next`, in at most `most` steps if the next event is far
+    /// away. Between steps the monitor is checked. Returns whether all of it is admitted.
     #[inline(never)]
     fn admit(
         &mut self,
@@ -303,7 +303,7 @@ mod tests {
         scenario.and_then(|s| s.expand()).unwrap()
     }
 
-    /// There are few events, and 150,000 background packets before the first.
+    /// The run has few events, and 150,000 background packets before the first.
     #[test]
     fn run_stops_while_admitting_background_traffic() {
         let (scenario, monitor) = (scenario(), Monitor::default());
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(stopped, Err(RunError::Interrupted));
     }
 
-    /// Admitting background packets in steps equals admitting all at once.
+    /// Admission in steps has the same result as admission at once.
     #[test]
     fn admitting_background_in_steps_equals_at_once() {
         let (scenario, monitor) = (scenario(), Monitor::default());

@@ -1,25 +1,25 @@
 //! The event queue: two four-ary heaps of 16-byte entries in one total order.
 //!
-//! Nearly all events are arrivals, one for each link in use. Arrivals have their own heap, so that
-//! the cost of a hop does not grow with the number of timers.
+//! Nearly all events are arrivals, one for each link in use. They have a heap of their own, so the
+//! cost of a hop does not grow with the number of timers.
 //!
 //! An entry is one 128-bit number: time, kind, source and counter, from the highest bits down.
-//! Events of the same time are handled in the order of [`Kind`]. The few events that need more data
-//! have it in a map beside the heaps.
+//! Events at the same time have the order of [`Kind`]. A few kinds of events need more data, which
+//! is in a map next to the heaps.
 
 use farlink_tcp::Instant;
 use std::collections::BTreeMap;
 
-/// Kinds of events. Kinds listed first are handled first at the same time.
+/// Kinds of events. At the same time, kinds that are listed first are handled first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// The first packet in flight on a link arrives; the source is the link. With a counter other
-    /// than 0: a packet forwarded early arrives whose next link will have no room for it.
+    /// The first packet in flight on a link arrives; the source is the link. If the counter is not
+    /// 0, the packet was forwarded early, and its next link has no room for it.
     Arrival,
-    /// A packet that overtakes or trails others on its link arrives; the source is the link.
+    /// A packet arrives that overtakes others on its link, or is overtaken; the source is the link.
     Reordered,
-    /// A timer of an endpoint; the source is the endpoint.
+    /// The timer of an endpoint expires; the source is the endpoint.
     Timer,
     /// A flow starts; the source is the flow.
     Start,
@@ -29,13 +29,13 @@ pub(crate) enum Kind {
     Wake,
     /// An endpoint is notified of a lost packet; the source is the endpoint.
     Notice,
-    /// A flow over UDP or XTP has something to send or do; the source is its number among these
+    /// The timer of a UDP or XTP flow expires; the source is the number of the flow among these
     /// flows, UDP first.
     Datagram,
-    /// The transmitter of a link may start a low-priority packet; the source is the link. Ordered
-    /// after arrivals and sends, so that normal packets of the same time come first.
+    /// The transmitter of a link may start a low-priority packet; the source is the link. This kind
+    /// follows arrivals and sends, so normal packets of the same time come first.
     LowDue,
-    /// An ARQ link has something to do; the source is its down direction.
+    /// The timer of an ARQ link expires; the source is its down direction.
     Arq,
     /// An endpoint is notified of a path MTU; the source is the endpoint.
     PathMtu,
@@ -60,8 +60,8 @@ pub(crate) struct Event {
 pub(crate) const MAX_SOURCES: usize = 1 << 28;
 
 impl Event {
-    /// Builds an event. `counter` distinguishes events of the same kind, source and time; a source
-    /// with at most one pending event uses 0.
+    /// Builds an event. `counter` distinguishes events of the same kind, source and time. It is 0
+    /// if the source never has two pending events.
     #[inline]
     pub(crate) fn new(time: Instant, kind: Kind, source: u32, counter: u32) -> Self {
         let tie = (kind as u64) << 60 | u64::from(source) << 32 | u64::from(counter);
@@ -75,7 +75,7 @@ impl Event {
         Self { key }
     }
 
-    /// Sorts after every event.
+    /// Event that sorts after every other event.
     const NEVER: Self = Self { key: u128::MAX };
 
     #[inline]
@@ -109,8 +109,8 @@ impl Event {
         }
     }
 
-    /// Returns whether the event is the arrival of the first packet in flight on its link, as
-    /// nearly all are.
+    /// Returns whether the event is the arrival of the first packet in flight on its link, as most
+    /// events are.
     #[inline]
     pub(crate) fn is_next_arrival(&self) -> bool {
         self.tie() & !(u64::from(MAX_SOURCES as u32 - 1) << 32) == 0
@@ -127,10 +127,10 @@ impl Event {
     }
 }
 
-/// Children of a heap node: four entries of 16 bytes fill one cache line.
+/// Number of children of a heap node, because four entries of 16 bytes fill one cache line.
 const ARITY: usize = 4;
 
-/// The children of one heap entry. Unused places hold [`Event::NEVER`].
+/// Children of a heap entry. Unused places contain [`Event::NEVER`].
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Children([Event; ARITY]);
@@ -163,8 +163,8 @@ impl EventQueue {
         }
     }
 
-    /// Adds an event with a `detail`, which [`Self::detail`] removes. No other pending event with a
-    /// detail may have the same kind, source and counter.
+    /// Adds an event with a `detail`, which [`Self::detail`] returns later. No other pending event
+    /// with a detail may have the same kind, source and counter.
     pub(crate) fn push_with(&mut self, event: Event, detail: u32) {
         self.details.insert(event.tie(), detail);
         self.push(event);
@@ -185,8 +185,8 @@ impl EventQueue {
         }
     }
 
-    /// Replaces the next event, which must be an arrival, by another arrival. Takes half the work
-    /// of a pop and a push.
+    /// Replaces the next event, which must be an arrival, by another arrival. This takes half the
+    /// time of a pop and a push.
     #[inline]
     pub(crate) fn replace_arrival(&mut self, event: Event) {
         debug_assert!(
@@ -199,8 +199,8 @@ impl EventQueue {
 
 /// A four-ary min-heap of events.
 ///
-/// The root is `first`; places of the other entries count from 0 through `groups`. Group 0 has the
-/// children of the root, group n + 1 the children of place n.
+/// The root is `first`; the other entries have places counted from 0 in `groups`. Group 0 has the
+/// children of the root, and group n + 1 those of place n.
 #[derive(Debug)]
 struct Heap {
     /// The earliest event; [`Event::NEVER`] if the heap is empty.
@@ -269,8 +269,8 @@ impl Heap {
     #[inline]
     fn replace(&mut self, event: Event) {
         if self.len == 2 {
-            // Fast case of two entries, as on a path of one link or of fused hops: one arrival of
-            // data, one of ACKs.
+            // Heaps of two entries are common (one arrival of data and one of ACKs, on a path of
+            // one link or of fused hops), so they have a fast path.
             let other = &mut self.groups[0].0[0];
             (self.first, *other) = if event < *other {
                 (event, *other)
@@ -316,8 +316,8 @@ mod tests {
     use super::*;
     use farlink_channel::rng::Streams;
 
-    /// The heap moves its entries, and with a thousand flows holds some ten thousand of them. Small
-    /// entries keep the heap in the nearest caches.
+    /// The heap moves its entries, and has about ten thousand entries if there are a thousand
+    /// flows. Small entries keep the heap in the fastest caches.
     #[test]
     fn event_is_16_bytes_and_four_fill_a_cache_line() {
         assert_eq!((size_of::<Event>(), size_of::<Children>()), (16, 64));

@@ -1,4 +1,4 @@
-//! Flows over TCP: both ends of a connection, and the replacement of a closed connection when the
+//! TCP flows: both ends of a connection, and the replacement of a closed connection when the
 //! application opens another.
 
 use crate::app::{Program, Side};
@@ -10,20 +10,20 @@ use farlink_tcp::{
 use farlink_wire::{FlowId, Id, NodeId, Packet};
 use std::sync::Arc;
 
-/// First port of the end that listens.
+/// First port of the listening end.
 const ACCEPT_PORT: u16 = 5001;
-/// First ephemeral port (RFC 6335, 6), for the end that opens the connection.
+/// First ephemeral port (RFC 6335, 6), for the opening end.
 const FIRST_PORT: u32 = 49_152;
 const PORTS: u32 = 65_536 - FIRST_PORT;
 
-/// Returns the source and destination port of UDP flow number `flow`: the ports that the first
-/// connection of a TCP flow of this number has.
+/// Returns the source and destination port of UDP flow number `flow`. They are the ports of the
+/// first connection of a TCP flow with this number.
 pub(crate) fn udp_ports(flow: u32) -> (u16, u16) {
     let near = FIRST_PORT + flow % PORTS;
     (near as u16, ACCEPT_PORT + (flow / PORTS) as u16)
 }
 
-/// An end of a flow over TCP.
+/// An end of a TCP flow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub(crate) struct EndId(u32);
 
@@ -72,18 +72,18 @@ impl EndId {
     }
 }
 
-/// One end of a flow. A thousand ends do not fit into the cache, so each begins at a cache line,
-/// and the fields that each segment reads take as few lines as possible.
+/// An end of a TCP flow. A thousand ends do not fit into the cache, so each end begins at a cache
+/// line, and the fields that every segment reads take as few lines as possible.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct End {
     /// Time of the valid timer event. Timer events of other times are stale.
     pub(crate) scheduled: Instant,
-    /// Number of in-order bytes at which the application is notified; `u64::MAX` for no notice.
+    /// Number of in-order bytes at which the application is notified; `u64::MAX` for never.
     pub(crate) awaits: u64,
     /// Bytes received in order, over all connections.
     pub(crate) received: u64,
-    /// Bytes that the application could not write yet because the send buffer was full.
+    /// Number of bytes that wait for room in the send buffer.
     unwritten: u64,
     /// Node of this end.
     pub(crate) node: NodeId,
@@ -91,20 +91,20 @@ pub(crate) struct End {
     pub(crate) peer: NodeId,
     /// Set from the start to the stop of the flow.
     pub(crate) live: bool,
-    /// Set if the connection is to be closed when the application has written its remaining bytes.
+    /// Set if the connection closes once the application has written its remaining bytes.
     closes: bool,
-    /// Set if the program goes on reading after its close.
+    /// Set if the program reads after its close.
     reads_on: bool,
-    /// Set if the application writes before its SYN is answered (TCP Fast Open). A close is delayed
-    /// until then.
+    /// Set if the application has written before its SYN is answered (TCP Fast Open). Until then a
+    /// close is delayed.
     pub(crate) early: bool,
-    /// Set if an earlier connection existed.
+    /// Set if the flow had an earlier connection.
     reopened: bool,
     pub(crate) conn: Connection,
     pub(crate) isn: Seq,
-    /// Totals of earlier connections; `None` during the first connection.
+    /// Totals of earlier connections; `None` if there are none.
     past: Option<Box<Past>>,
-    /// Time at which all data that will ever arrive had arrived; [`Instant::MAX`] before.
+    /// Time at which the last byte that the application expects arrived; [`Instant::MAX`] before.
     pub(crate) complete_at: Instant,
 }
 
@@ -147,26 +147,26 @@ impl End {
         }
     }
 
-    /// Writes `len` bytes of the application. Bytes without room in the send buffer are written
-    /// later by [`Self::write_on`], like a blocking `write`.
+    /// Writes `len` bytes of the application. Bytes without room in the send buffer are written by
+    /// later calls of [`Self::write_on`], as by a blocking `write`.
     pub(crate) fn write(&mut self, now: Instant, len: u64) {
         self.unwritten = self.unwritten.saturating_add(len);
         self.write_on(now);
     }
 
-    /// Closes the connection after the application's remaining bytes. With `reads_on` the
-    /// application goes on reading (half-close).
+    /// Closes the connection after the application's remaining bytes. With `reads_on`, the
+    /// application still reads (half-close).
     pub(crate) fn close(&mut self, now: Instant, reads_on: bool) {
         self.closes = true;
         self.reads_on = reads_on;
         self.write_on(now);
     }
 
-    /// Writes the application's remaining bytes as far as the send buffer has room, then closes the
+    /// Writes the application's remaining bytes as far as the send buffer has room. Then closes the
     /// connection if requested.
     pub(crate) fn write_on(&mut self, now: Instant) {
         if self.unwritten > 0 {
-            // Drops the remaining bytes if the connection no longer accepts data.
+            // If the connection accepts no more data, the remaining bytes are dropped.
             let taken = self.conn.write_len(self.unwritten);
             self.unwritten -= taken.unwrap_or(self.unwritten);
         }
@@ -192,8 +192,9 @@ impl End {
         self.received >= self.awaits
     }
 
-    /// Returns whether this end does nothing before a packet arrives or a scheduled timer expires.
-    #[inline(always)] // of each segment that arrives
+    /// Returns whether this end will do nothing until a packet arrives or its scheduled timer
+    /// expires.
+    #[inline(always)] // Called for each arriving segment.
     pub(crate) fn is_idle(&mut self) -> bool {
         self.conn.is_idle()
             && !self.conn.has_events()
@@ -201,20 +202,20 @@ impl End {
             && self.conn.timeout_before(self.scheduled).is_none()
     }
 
-    /// Returns whether the application has bytes without room in the send buffer.
+    /// Returns whether bytes of the application wait for room in the send buffer.
     #[inline]
     pub(crate) fn waits_to_write(&self) -> bool {
         self.unwritten > 0
     }
 
-    /// Returns the position of this end's sequence number in the data that it sends, earlier
-    /// connections included.
+    /// Returns the position of this end's sequence number in the data that it sends over all
+    /// connections.
     pub(crate) fn stream_offset(&self, seq: Seq) -> Option<u64> {
         let offset = seq.offset(self.isn, self.conn.snd_una())?.checked_sub(1)?;
         Some(offset + self.past.as_ref().map_or(0, |past| past.sent))
     }
 
-    /// Brings `received` up to date after the application has read.
+    /// Updates `received` after the application has read.
     #[inline]
     pub(crate) fn count_received(&mut self) {
         self.received = self.conn.delivered();
@@ -259,7 +260,7 @@ impl End {
         self.conn.largest_peer_window().max(past)
     }
 
-    /// Converts the stream positions of a connection's record to positions over all connections.
+    /// Converts the positions in a connection's record to positions over all connections.
     pub(crate) fn placed(&self, record: Record) -> Record {
         let Some(past) = &self.past else {
             return record;
@@ -302,7 +303,7 @@ impl End {
         }
     }
 
-    /// Returns whether the connection is over, except for TIME-WAIT.
+    /// Returns whether the connection has ended. TIME-WAIT counts as ended.
     pub(crate) fn over(&self) -> bool {
         matches!(self.conn.state(), State::Closed | State::TimeWait)
     }
@@ -344,9 +345,9 @@ pub(crate) struct FlowState {
     pub(crate) stops_after: Option<Interval>,
     /// Departure of the SYN.
     pub(crate) opened_at: Instant,
-    /// End of the measurement; `None` before.
+    /// End of the measurement; `None` while it continues.
     pub(crate) done_at: Option<Instant>,
-    /// Time of the program's next wake-up. Wake-ups at other times are stale.
+    /// Time of the program's next wake-up. Wake-ups at other times are ignored.
     pub(crate) wakes_at: Instant,
     /// Number of responses to the program's user, and the sum of their times.
     pub(crate) responses: u64,
@@ -354,15 +355,15 @@ pub(crate) struct FlowState {
     /// Distribution of the response times, in nanoseconds.
     pub(crate) response_times: Option<Box<Quantiles>>,
     pub(crate) program: Program,
-    /// Parameters of further connections, if the program may open any.
+    /// Parameters of further connections; `None` if the program opens only one.
     pub(crate) opening: Option<Box<Opening>>,
 }
 
 /// Parameters from which the connections of a flow are opened.
 #[derive(Debug)]
 pub(crate) struct Opening {
-    /// Number of this flow and count of all flows, from which ports are derived. No two flows share
-    /// a port.
+    /// Number of this flow, and number of all flows. The ports are computed from them, so no two
+    /// flows share a port.
     flow: u32,
     flows: u32,
     /// Number of the current connection, from 0.
@@ -404,14 +405,14 @@ impl Opening {
         ]
     }
 
-    /// Returns both ends of the next connection, with their initial sequence numbers.
+    /// Returns both ends of the next connection, each with its initial sequence number.
     pub(crate) fn next(&mut self) -> [(Connection, Seq); 2] {
         self.wanted = false;
         self.number = self.number.wrapping_add(1);
         self.connection()
     }
 
-    /// Returns whether a packet belongs to the latest connection, not to an earlier one.
+    /// Returns whether a packet belongs to the current connection, and not to an earlier one.
     pub(crate) fn is_current(&self, packet: &Packet) -> bool {
         let (src, dst) = packet.ports();
         let port = if packet.from_opener { src } else { dst };
@@ -436,8 +437,8 @@ impl Opening {
         [(from, isns[0]), (to, isns[1])]
     }
 
-    /// Returns the opener's port of the current connection. Successive connections of a flow step
-    /// through the ephemeral ports by the number of flows.
+    /// Returns the opener's port of the current connection. From one connection of a flow to the
+    /// next, the port increases by the number of flows.
     fn near(&self) -> u16 {
         let turns = (PORTS / self.flows).max(1);
         let port = self.flow % PORTS + self.number % turns * self.flows;

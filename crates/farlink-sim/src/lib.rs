@@ -44,7 +44,7 @@ mod xtp;
 
 pub use digest::digest;
 pub use farlink_scenario as scenario;
-pub use live::{LinkReport, Live, QUEUE_MOST, Refused};
+pub use live::{LinkReport, Live, MAX_QUEUE, Refused};
 pub use metrics::{Combine, Kind, Metric, Scope, metrics};
 pub use monitor::{Monitor, RunError};
 pub use numbers::Group;
@@ -55,7 +55,7 @@ pub use probe::{
 pub use run::{Outcome, Trace, TraceOptions, run, trace};
 #[cfg(feature = "threads")]
 pub use run::{run_all, run_each};
-pub use sample::{Asked, MOST_PACKETS, Sample, SampleError, sample_channel};
+pub use sample::{Asked, MAX_PACKETS, Sample, SampleError, sample_channel};
 pub use stepper::{Progress, Stepper};
 pub use trajectory::{Trajectory, trajectory};
 pub use world::Balance;

@@ -1,6 +1,6 @@
-//! The network of a scenario without its flows, for packets of real programs. A packet enters at a
-//! host at the time of [`Live::send`], and leaves at another host when the simulated network
-//! delivers it.
+//! The network of a scenario without its flows, for packets of real programs. A packet enters at
+//! one host at the time of [`Live::send`], and leaves at another host at the time of its arrival in
+//! the simulated network.
 
 use crate::Monitor;
 use crate::build::{channel_to_end, link_config, network, nodes};
@@ -28,17 +28,17 @@ const EVERYBODY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 255);
 /// Smallest distance of two antennas in metres, because path loss is undefined at 0.
 const CLOSEST: f64 = 0.1;
 
-/// Queue limit in bytes where the scenario sets none. Without a limit, a program that sends faster
-/// than a link would fill the memory.
-pub const QUEUE_MOST: u64 = 64 << 20;
+/// Limit in bytes of queues without a configured limit. It is necessary because a program that
+/// sends faster than its link would fill the memory.
+pub const MAX_QUEUE: u64 = 64 << 20;
 
 /// Reason why a packet of a real program was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// Packet that is neither IPv4 nor IPv6.
+    /// The packet is neither IPv4 nor IPv6.
     NotIp(NotIp),
-    /// No route to this address, or the address is the sender's own or a multicast or broadcast
-    /// one.
+    /// No route leads to this address, or the address is that of the sender or a multicast or
+    /// broadcast address.
     NoHost(IpAddr),
 }
 
@@ -49,11 +49,11 @@ pub struct LinkReport {
     pub link: String,
     /// "down" or "up".
     pub direction: &'static str,
-    /// Set if the scenario does not limit the queue, so that its limit is [`QUEUE_MOST`].
+    /// Set if the scenario does not limit the queue, so [`MAX_QUEUE`] does.
     pub bounded: bool,
     /// Number of packets in the queue.
     pub waiting: u32,
-    /// Bytes of the packets in the queue, IP headers included.
+    /// Number of bytes of the packets in the queue, with IP headers.
     pub waiting_bytes: u64,
     /// Metrics by name. The value is null if there was nothing to measure.
     pub metrics: Map<String, Value>,
@@ -61,8 +61,8 @@ pub struct LinkReport {
 
 /// A network that carries packets of real programs.
 ///
-/// The caller passes the time, which never decreases. Hosts are the end nodes of the scenario's
-/// flows; the flows themselves do not run.
+/// The caller provides the time, which must not decrease. Hosts are the ends of the scenario's
+/// flows; the flows do not run.
 #[derive(Debug)]
 pub struct Live {
     world: World,
@@ -70,15 +70,15 @@ pub struct Live {
     hosts: Vec<(String, NodeId)>,
     /// Index of each node in `hosts`; `None` for routers.
     host_of: ById<NodeId, Option<usize>>,
-    /// The scenario in force, with a limit for every queue.
+    /// The current scenario, with a limit for every queue.
     scenario: Expanded,
-    /// Link directions whose queue is unlimited in the scenario and limited to [`QUEUE_MOST`] here.
+    /// Link directions whose queue has no limit in the scenario, so [`MAX_QUEUE`] limits it.
     bounded: ById<LinkId, bool>,
     run: u64,
-    /// Number of successful calls of [`Live::set`]. It is part of the random streams' names of
-    /// changed channels.
+    /// Number of successful calls of [`Live::set`]. The names of the random streams of changed
+    /// channels contain this number.
     changes: u64,
-    /// Positions set by [`Live::place`].
+    /// Positions of hosts set by [`Live::place`].
     places: ById<NodeId, Option<Point>>,
 }
 
@@ -92,7 +92,7 @@ impl Live {
         let (scenario, bounded) = bounded(scenario);
         let unwatched = Monitor::default();
         let mut world = network(&scenario, run, &unwatched)?;
-        // Routers need routes to every node because they answer packets, for example with ICMP
+        // Routers need routes to every node, because they send packets themselves, such as ICMP
         // errors.
         world.set_nodes(nodes(&scenario, &world.links, true, &unwatched)?);
         let mut is_host = vec![false; scenario.nodes.len()];
@@ -141,8 +141,8 @@ impl Live {
         self.hosts.iter().map(|(name, node)| (name.as_str(), *node))
     }
 
-    /// Makes `host` the uplink: it gets all packets for addresses outside the network. IPv6 packets
-    /// are included only if `ipv6` is set.
+    /// Makes `host` the uplink: it gets all IPv4 packets for addresses outside of the network, and
+    /// with `ipv6` also IPv6 packets.
     pub fn set_uplink(&mut self, host: NodeId, ipv6: bool) {
         self.world.set_uplink(host, ipv6);
     }
@@ -170,7 +170,7 @@ impl Live {
             .node_for(address)
             .ok_or(Refused::NoHost(address))?;
         let next = self.world.next_node(from, to);
-        // A next node that is not the destination forwards the packet only if the node is a router.
+        // If the next node is not the destination, it must be a router to forward the packet.
         let goes = next.is_some_and(|next| next == to || self.world.is_junction(next));
         let many = address.is_multicast()
             || matches!(address, IpAddr::V4(own) if own.is_broadcast() || own == EVERYBODY);
@@ -200,10 +200,11 @@ impl Live {
         self.world.next_time()
     }
 
-    /// Handles all events up to `now`. Calls `deliver` for each packet that arrives, with the
-    /// number of its host and its arrival time.
+    /// Handles all events up to `now`, and calls `deliver` for each arriving packet with its host
+    /// number and its arrival time.
     pub fn advance(&mut self, now: Instant, mut deliver: impl FnMut(usize, Instant, Raw)) {
-        // A host's own node may have answered a packet as it entered. Such an answer has no event.
+        // A host's own node may have answered a packet when it entered. Such an answer has no
+        // event.
         self.leave(&mut deliver);
         while let Some(event) = self.world.next_event().filter(|next| next.time() <= now) {
             self.world.handle(event);
@@ -214,12 +215,12 @@ impl Live {
     fn leave(&mut self, deliver: &mut impl FnMut(usize, Instant, Raw)) {
         let (due, host_of) = (self.world.now, &self.host_of);
         self.world.leave(|node, packet| {
-            // Moves the bytes out of the packet, which is freed next, instead of copying them.
+            // The packet is freed next, so its bytes are moved instead of copied.
             let nothing = Payload::Udp(Datagram::default());
             let payload = std::mem::replace(&mut packet.payload, nothing);
             if let (Some(host), Payload::Raw(mut raw)) = (host_of[node], payload) {
                 if packet.corrupt {
-                    // Spoils the bytes so that the receiver's checksum fails.
+                    // A changed bit makes the receiver's checksum fail.
                     raw.spoil();
                 }
                 deliver(host, due, raw);
@@ -227,13 +228,13 @@ impl Live {
         });
     }
 
-    /// Changes rates, delays, queues and channels to those of another scenario with the same links,
-    /// for packets sent from now on. Packets keep their order. A changed channel starts in its
-    /// initial state, with a new random stream.
+    /// Changes rates, delays, queues and channels to those of another scenario with the same links.
+    /// Packets in flight keep their arrival times and their order. A changed channel starts in its
+    /// initial state with a new random stream.
     ///
     /// # Errors
     ///
-    /// If anything else differs, or a channel cannot be built. Nothing changes then.
+    /// If anything else differs, or if a channel cannot be built. Nothing changes in either case.
     pub fn set(&mut self, scenario: &Expanded) -> Result<(), String> {
         let (scenario, bounded) = bounded(scenario);
         let mut wanted = scenario.clone();
@@ -305,9 +306,9 @@ impl Live {
     }
 
     /// Sets the position of host number `host`: `x` metres to the right and `y` metres up. If the
-    /// host moves by a walk (`[[handoffs]]` with `mobility`), the position replaces the walk and
-    /// determines the nearest station. A radio link between two hosts with reported positions uses
-    /// their distance.
+    /// host walks (`[[handoffs]]` with `mobility`), the position replaces that of its walk and
+    /// determines its nearest station. A radio link between two hosts with positions uses their
+    /// distance.
     pub fn place(&mut self, host: usize, x: f64, y: f64) {
         let (node, at) = (self.hosts[host].1, Point { x, y });
         self.places[node] = Some(at);
@@ -315,7 +316,7 @@ impl Live {
         self.set_distances();
     }
 
-    /// Sets the distance of each radio link whose two hosts have reported positions.
+    /// Sets the distance of each radio link whose two hosts have positions.
     fn set_distances(&mut self) {
         for id in self.world.links.ids().collect::<Vec<_>>() {
             let ends = [id, id.reverse()].map(|id| self.world.links[id].to());
@@ -325,13 +326,13 @@ impl Live {
         }
     }
 
-    /// Switches channels on or off: those of all link directions, or of the directions with this
-    /// link name and direction ("down", "up"). Returns the number of directions.
+    /// Switches channels on or off: those of all link directions, or only those with this link name
+    /// and direction ("down" or "up"). Returns the number of directions.
     ///
     /// # Errors
     ///
-    /// If one of the directions has a link protocol, whose channel cannot be switched. Nothing
-    /// changes then.
+    /// If one of the directions has a link protocol, because its channel cannot be switched.
+    /// Nothing changes then.
     pub fn switch_channels(
         &mut self,
         on: bool,
@@ -367,7 +368,7 @@ impl Live {
         &self.links[link.link() as usize]
     }
 
-    /// Keeps lost packets from now on, for [`Live::take_lost`].
+    /// Stores lost packets from now on, for [`Live::take_lost`].
     pub fn keep_lost(&mut self) {
         self.world.real.lost = Some(Vec::new());
     }
@@ -387,7 +388,7 @@ impl Live {
         }
     }
 
-    /// Keeps packets that pass either side of an agent's node from now on, for
+    /// Stores packets that pass either side of an agent's node from now on, for
     /// [`Live::take_crossed`]. Returns the names of the sides.
     pub fn keep_crossed(&mut self) -> Vec<String> {
         let taps = &mut self.world.agents.taps;
@@ -426,13 +427,12 @@ impl Live {
         self.world.balance()
     }
 
-    /// Returns the counters of each agent, as in a result; an empty list without agents.
+    /// Returns the counters of each agent, as in a result.
     pub fn agents(&self) -> Vec<Value> {
         agents_json(&self.scenario, self.world.agents.counters(self.world.now))
     }
 
-    /// Returns the costs of each host's handoffs, as in a result; an empty list without hosts that
-    /// move.
+    /// Returns the costs of each moving host's handoffs, as in a result.
     pub fn handoffs(&self) -> Vec<Value> {
         handoffs_json(&self.scenario, self.world.roaming.counters())
     }
@@ -454,7 +454,8 @@ impl Live {
                 waiting_bytes,
                 metrics: metrics::named(
                     Scope::Link,
-                    // Without flows there is no offered load to give to the metrics.
+                    // There are no flows, so the number of packets that had to cross the link is
+                    // unknown.
                     &metrics::of_link(&self.world, id, None, now.as_nanos()),
                 ),
             }
@@ -467,8 +468,8 @@ impl Live {
     pub fn path(&self, from: usize, to: usize) -> Vec<usize> {
         let (mut node, to) = (self.hosts[from].1, self.hosts[to].1);
         let mut crossed = Vec::new();
-        // Stops after as many links as there are nodes, because routes that mobility changes may
-        // form a loop.
+        // Routes that mobility changes may form a loop, so the path ends after as many links as
+        // there are nodes.
         while node != to && crossed.len() < self.scenario.nodes.len() {
             let Some(link) = self.world.next_link(node, to) else {
                 break;
@@ -480,7 +481,8 @@ impl Live {
     }
 }
 
-/// Returns the scenario with a limit for each queue, and the link directions that had none.
+/// Returns the scenario with a limit for each queue, and for each link direction whether the
+/// scenario had none.
 fn bounded(scenario: &Expanded) -> (Expanded, ById<LinkId, bool>) {
     let mut scenario = scenario.clone();
     let mut bounded = ById::default();
@@ -488,7 +490,7 @@ fn bounded(scenario: &Expanded) -> (Expanded, ById<LinkId, bool>) {
         for direction in [&mut link.down, &mut link.up] {
             bounded.push(direction.queue == QueueSpec::Unlimited);
             if direction.queue == QueueSpec::Unlimited {
-                direction.queue = QueueSpec::Bytes(QUEUE_MOST);
+                direction.queue = QueueSpec::Bytes(MAX_QUEUE);
             }
         }
     }
@@ -582,7 +584,7 @@ mod tests {
         for _ in 0..46_000 {
             live.send(Instant::ZERO, 0, packet.clone()).unwrap();
         }
-        let held = QUEUE_MOST / 1500 + 1;
+        let held = MAX_QUEUE / 1500 + 1;
         let report = live.report(Instant::ZERO);
         assert!(report[0].bounded && report[2].bounded);
         let lost = report[0].metrics["drops_congestion"].as_f64();
@@ -601,9 +603,9 @@ mod tests {
         assert_eq!(send(datagram(everybody)), Refused::NoHost(EVERYBODY.into()));
     }
 
-    /// Packets of other hosts for addresses outside the network go to the uplink host, and the
-    /// uplink's own do not. Packets that enter at the uplink have a foreign source; ICMP errors of
-    /// routers return to it.
+    /// Packets of other hosts for addresses outside of the network go to the uplink host; such
+    /// packets of the uplink itself are refused. Packets that enter at the uplink may have a
+    /// foreign source, and ICMP errors about them return to the uplink.
     #[test]
     fn uplink_gets_packets_for_unknown_addresses() {
         let mut live = live(&[]);
@@ -639,8 +641,8 @@ mod tests {
         assert!(got.iter().all(|&(host, _)| host == far_number));
     }
 
-    /// Packets in flight keep their arrival times, and the next packet is sent with the changed
-    /// link. A scenario with other nodes or flows is refused, and nothing changes.
+    /// Packets in flight keep their arrival times, and the next packet uses the changed link. A
+    /// scenario with other nodes or flows is refused without any change.
     #[test]
     fn changed_link_applies_to_later_packets_only() {
         let mut live = live(&[]);
@@ -689,8 +691,8 @@ mod tests {
         assert!(arrivals(&mut live, 4_000_000_000).is_empty());
     }
 
-    /// A refusal by the queue of the sender's own first link is reported at once, without any other
-    /// event in the network.
+    /// If the queue of the sender's own first link refuses a packet, this is reported at once,
+    /// without an event in the network.
     #[test]
     fn refusal_by_first_link_is_reported_without_an_event() {
         let mut live = live(&[("links.0.down.mtu".into(), "500 B".into())]);

@@ -1,18 +1,18 @@
 //! Log of rare events. `FARLINK_LOG=debug` shows time-outs, recoveries, handoffs, resets and
 //! starved flows, each with the simulated time.
 //!
-//! A run with the log has probes, which change no result. A run checks only at its start whether
-//! the log is on, so packets cost nothing.
+//! With the log, a run has probes, which do not change results. A run checks only at its start
+//! whether the log is on, so the log costs nothing per packet.
 
 use farlink_tcp::{Instant, Mark};
 use tracing::{Level, debug};
 
-/// Returns whether a subscriber asked for the log.
+/// Returns whether a subscriber has enabled the log.
 pub(crate) fn is_on() -> bool {
     tracing::enabled!(target: "farlink", Level::DEBUG)
 }
 
-/// Logs an event of an end. Side 0 is the data sender.
+/// Logs an event of an end; side 0 is the data sender.
 pub(crate) fn mark(time: Instant, flow: u32, side: u8, mark: Mark) {
     let time = seconds(time);
     debug!(target: "farlink", %time, flow, side, "{}", mark.name());
@@ -24,13 +24,13 @@ pub(crate) fn handoff(time: Instant, node: u32, from_link: u32, to_link: u32) {
     debug!(target: "farlink", %time, node, from_link, to_link, "handoff");
 }
 
-/// Logs a connection that an agent ended.
+/// Logs that an agent ended a connection.
 pub(crate) fn agent_reset(time: Instant, agent: u32, flow: u32) {
     let time = seconds(time);
     debug!(target: "farlink", %time, agent, flow, "agent resets a connection");
 }
 
-/// Logs a flow that starves since some time.
+/// Logs that a flow has starved since `since`.
 pub(crate) fn stall(time: Instant, flow: usize, since: Instant) {
     let (time, since) = (seconds(time), seconds(since));
     debug!(target: "farlink", %time, flow, %since, "flow starves");

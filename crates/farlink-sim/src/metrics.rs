@@ -1,5 +1,5 @@
-//! Registry of metrics. Each metric is one entry in the table of its subject (flow, link, run,
-//! agent). Values come in the order of the table.
+//! Registry of metrics. Each metric is an entry in the table of its scope (flow, link, run, agent).
+//! Values have the order of the table.
 
 mod agent;
 mod flow;
@@ -18,7 +18,7 @@ pub(crate) use link::needed;
 pub(crate) use table::Values;
 pub use table::{Combine, Kind, Metric, Scope};
 
-/// View of a run: the values of its flows, and the number of flows that `max_duration` cut off.
+/// The values of a run's flows, and the number of flows that `max_duration` stopped.
 struct Run<'a> {
     flows: &'a [Values],
     unfinished: usize,
@@ -42,8 +42,8 @@ measures! { RUN: OfRun;
 }
 
 impl Run<'_> {
-    /// Returns Jain's index of a metric over the flows over TCP and XTP. Flows of datagrams are
-    /// left out, because their rate is that of their source.
+    /// Returns Jain's index of a metric over the TCP and XTP flows. UDP flows are excluded, because
+    /// their rate is that of their source.
     fn fairness(&self, measure: &str) -> Option<f64> {
         let place = |name: &str| METRICS.iter().position(|metric| metric.name == name);
         let (which, datagrams) = (place(measure)?, place("datagrams_sent")?);
@@ -72,8 +72,8 @@ static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Returns all metrics, flows first. Within one scope the order is that of the values. The agent
-/// metrics are those of all kinds of agents.
+/// Returns all metrics, those of flows first. Within a scope the order is that of the values. The
+/// metrics of agents are those of all kinds of agents.
 pub fn metrics() -> &'static [Metric] {
     &METRICS
 }
@@ -107,12 +107,12 @@ pub(crate) fn of_flows(world: &World) -> Vec<Values> {
 }
 
 /// Returns the values of a link direction after `period` nanoseconds. `needed` is the number of
-/// data packets that had to cross it, if known.
+/// data packets that had to cross the direction, if known.
 pub(crate) fn of_link(world: &World, link: LinkId, needed: Option<u64>, period: u64) -> Values {
     taken(LINK, &Link::new(world, link, needed, period))
 }
 
-/// Returns the values of a run with these flows, of which `unfinished` were cut off.
+/// Returns the values of a run with these flows, of which `unfinished` were stopped.
 pub(crate) fn of_run(flows: &[Values], unfinished: usize) -> Values {
     taken(RUN, &Run { flows, unfinished })
 }
@@ -170,7 +170,7 @@ mod tests {
         };
         assert_eq!(index(&[5.0, 5.0, 5.0, 5.0]), Some(1.0));
         assert_eq!(index(&[7.0, 0.0, 0.0, 0.0]), Some(0.25));
-        // If k of n have equal shares and the others nothing, the index is k / n.
+        // If k of n shares are equal and the others 0, the index is k / n.
         assert_eq!(index(&[2.0, 2.0, 2.0, 0.0]), Some(0.75));
         assert_eq!(index(&[1.0, 2.0, 3.0]), Some(36.0 / (3.0 * 14.0)));
         assert_eq!(index(&[1.0]), None);

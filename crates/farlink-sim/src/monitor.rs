@@ -1,14 +1,14 @@
-//! Progress of runs, the request to stop them, and the reasons why a run gives no result.
+//! Progress of runs, the request to stop them, and the reasons why a run has no result.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Why a run gave no result.
+/// Reason why a run has no result.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum RunError {
     /// The scenario cannot be built.
     #[error("{0}")]
     Build(String),
-    /// A queue without a limit exceeds the memory bound.
+    /// A queue without a configured limit exceeded the memory limit.
     #[error(
         "{packets} packets wait in the unlimited queue of link {link:?}, {direction}, at {seconds:.3} s \
          of the run; write a limit, for example queue = {{ packets = 1000 }}, or a rate that carries \
@@ -19,26 +19,26 @@ pub enum RunError {
         link: String,
         /// Direction of the link.
         direction: &'static str,
-        /// Packets that wait.
+        /// Number of packets that wait.
         packets: u32,
-        /// Simulated time.
+        /// Simulated time in seconds.
         seconds: f64,
     },
-    /// Stopped on request.
+    /// The run was stopped on request.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// Progress of runs, seen from another thread, and the request to stop them.
+/// Progress of runs, read by another thread, and the request to stop them.
 #[derive(Debug, Default)]
 pub struct Monitor {
-    /// Set to stop.
+    /// Set to stop the runs.
     pub stop: AtomicBool,
-    /// Runs done.
+    /// Number of completed runs.
     pub done: AtomicU64,
     /// Simulated nanoseconds of the run that reported last.
     pub simulated: AtomicU64,
-    /// Finished share of that run, in millionths.
+    /// Completed share of this run, in millionths.
     pub share: AtomicU64,
 }
 

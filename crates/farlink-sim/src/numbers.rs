@@ -1,5 +1,5 @@
-//! All numbers of a run as one row, and the meaning of each, which is equal for all runs of a
-//! scenario.
+//! All numbers of a run as one row, and the meaning of each number, which is the same for all runs
+//! of a scenario.
 
 use crate::metrics::{self, Scope};
 use crate::run::Outcome;
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 pub struct Group {
     /// Subject: "flow", "link", "run" or "agent".
     pub scope: &'static str,
-    /// Identity of each item: name of a flow; name and direction of a link; kind, router and link
-    /// of an agent.
+    /// Identity of each item: for a flow its name, for a link name and direction, for an agent
+    /// kind, router and link.
     pub items: Vec<Vec<String>>,
     /// Names of the measures.
     pub measures: Vec<String>,
@@ -32,8 +32,8 @@ impl Group {
 }
 
 impl Outcome {
-    /// Returns all numbers of the run as one row; NaN if there was nothing to measure.
-    /// [`Outcome::groups`] returns the meaning of each. The order is flows, links, run, events and
+    /// Returns all numbers of the run as one row, with NaN if there was nothing to measure.
+    /// [`Outcome::groups`] returns their meanings. The order is flows, links, run, events and
     /// simulated seconds, agents.
     pub fn numbers(&self) -> Vec<f64> {
         let whole = metrics::of_run(&self.flows, self.unfinished);
@@ -85,7 +85,7 @@ impl Outcome {
         groups
     }
 
-    /// Returns the derived values of each link direction's channel, in order, as JSON.
+    /// Returns the values derived from each link direction's channel as JSON, in order.
     pub fn derived(&self) -> Value {
         let all = self.links.each();
         all.map(|(id, _)| derived_json(&self.derived[id])).collect()

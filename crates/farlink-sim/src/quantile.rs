@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-/// Power of two of the number of bins per doubling. The width of a bin is at most 1/128 of its
-/// values.
+/// Logarithm to base 2 of the number of bins per doubling. The width of a bin is at most 1/128 of
+/// its values.
 const BITS: u32 = 7;
 
-/// Histogram with bins of about equal relative width. A run uses a few hundred bins, and only used
-/// bins take memory.
+/// Histogram with bins of about equal relative width. A run uses a few hundred bins; unused bins
+/// take no memory.
 #[derive(Debug, Default)]
 pub(crate) struct Quantiles {
     bins: BTreeMap<u16, u64>,
@@ -36,7 +36,7 @@ impl Quantiles {
         (self.count > 0).then_some(self.most)
     }
 
-    /// Returns the percentile by nearest rank, accurate to 0.4 %.
+    /// Returns the percentile by nearest rank, with an error of at most 0.4 %.
     pub(crate) fn percentile(&self, percent: u64) -> Option<u64> {
         let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100) as u64;
         let mut up_to = 0;

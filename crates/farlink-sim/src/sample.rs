@@ -1,5 +1,5 @@
-//! Samples a channel by itself: sends packets of equal length and spacing, and returns the fate of
-//! each.
+//! Samples a channel alone: packets of equal length and spacing are sent, and the fate of each is
+//! returned.
 
 use crate::build::channel;
 use crate::probe::Column;
@@ -10,20 +10,20 @@ use farlink_tcp::{Instant, Interval};
 use serde_json::{Value, json};
 
 /// Maximum number of packets of a sample.
-pub const MOST_PACKETS: u64 = 50_000_000;
+pub const MAX_PACKETS: u64 = 50_000_000;
 
 /// Request for a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Asked<'a> {
     /// Name of the link.
     pub link: &'a str,
-    /// Direction: down if set, else up.
+    /// Set for the direction down, otherwise the direction is up.
     pub down: bool,
-    /// Number of packets, 1 to [`MOST_PACKETS`].
+    /// Number of packets, 1 to [`MAX_PACKETS`].
     pub packets: u64,
-    /// IP length of each packet in bytes; the link's overhead is added.
+    /// IP length of each packet in bytes, without the link's overhead.
     pub bytes: u32,
-    /// Time from the end of one packet to the end of the next; `None` means back to back.
+    /// Time from the end of one packet to the end of the next; `None` for packets back to back.
     pub spacing: Option<Interval>,
 }
 
@@ -31,10 +31,10 @@ pub struct Asked<'a> {
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// `fate`: 0 delivered, 1 delivered corrupt, n >= 2 dropped for cause number n - 2. `delay`:
-    /// nanoseconds beyond the link's own delay, for a lost packet up to its loss. `copies`: number
-    /// of copies.
+    /// nanoseconds in addition to the link's delay; for a lost packet the delay until its loss.
+    /// `copies`: number of copies.
     pub columns: [(&'static str, Column); 3],
-    /// The traffic, including the overhead of the link and the actual spacing.
+    /// Traffic of the sample, with the overhead of the link and the actual spacing.
     pub sampling: Sampling,
     /// Mean, minimum and maximum rate of the transmitter in bit/s.
     pub rate: [u64; 3],
@@ -50,10 +50,10 @@ pub enum SampleError {
     /// No link has this name.
     #[error("link {0:?} is not there; there are {1}")]
     Link(String, String),
-    /// Number of packets outside 1 to [`MOST_PACKETS`].
-    #[error("packets = {0}: write 1 to {MOST_PACKETS}")]
+    /// The number of packets is outside of 1 to [`MAX_PACKETS`].
+    #[error("packets = {0}: write 1 to {MAX_PACKETS}")]
     Packets(u64),
-    /// Length outside that of an IP packet.
+    /// The length is not that of an IP packet.
     #[error("bytes = {0}: write 20 to 65535, the length of an IP packet")]
     Bytes(u32),
     /// The channel cannot be built.
@@ -71,7 +71,7 @@ pub fn sample_channel(
     asked: Asked<'_>,
     run: u64,
 ) -> Result<Sample, SampleError> {
-    if !(1..=MOST_PACKETS).contains(&asked.packets) {
+    if !(1..=MAX_PACKETS).contains(&asked.packets) {
         return Err(SampleError::Packets(asked.packets));
     }
     if !(20..=65_535).contains(&asked.bytes) {
@@ -141,7 +141,7 @@ fn transmission(bytes: u32, rate: u64) -> u64 {
     (u64::from(bytes) * 8 * 1_000_000_000).div_ceil(rate)
 }
 
-/// Returns the values derived from the parameters of a channel's stages.
+/// Returns the values that follow from the parameters of a channel's stages.
 pub(crate) fn derived(channel: &Channel) -> Vec<(usize, Derived)> {
     let stages = channel.stages().iter().enumerate();
     stages
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_what_the_run_draws_at_the_pace_of_the_link() {
+    fn a_sample_equals_the_draws_of_a_run_at_line_rate() {
         let scenario = expanded("{ gilbert = { loss = 0.1, burst = 3 } }");
         let item = sample_channel(&scenario, asked(10_000), 0).unwrap();
         assert_eq!(item.sampling.spacing, Interval::from_millis(1));

@@ -1,4 +1,4 @@
-//! A run that its caller advances in slices.
+//! A run that the caller advances in slices.
 
 use crate::build::build;
 use crate::drive::Drive;
@@ -8,8 +8,8 @@ use crate::run::{Trace, end_probes, observe, outcome};
 use crate::scenario::Expanded;
 use crate::world::World;
 
-/// A run in progress. Its results are those of [`crate::run`] and [`crate::trace`] to the bit,
-/// whatever the slices.
+/// A run in progress. Its results equal those of [`crate::run()`] and [`crate::trace`] bit by bit,
+/// for any slices.
 #[derive(Debug)]
 pub struct Stepper {
     scenario: Expanded,
@@ -25,7 +25,7 @@ pub struct Stepper {
 pub struct Progress {
     /// Set if the run is over.
     pub is_over: bool,
-    /// Finished share, 0 to 1.
+    /// Completed share, 0 to 1.
     pub share: f64,
     /// Events so far.
     pub events: u64,
@@ -34,8 +34,8 @@ pub struct Progress {
 }
 
 impl Stepper {
-    /// Builds run number `run`, which will record the tables with these names. A run without tables
-    /// is as fast as [`crate::run`].
+    /// Builds run number `run`, which records the tables with these names. Without tables it is as
+    /// fast as [`crate::run()`].
     ///
     /// # Errors
     ///
@@ -79,8 +79,8 @@ impl Stepper {
         })
     }
 
-    /// Ends the run where it is, and returns its scenario and its results: those of the whole run
-    /// after [`Self::step`] has returned `is_over`.
+    /// Ends the run at its current time, and returns its scenario and its results. They are those
+    /// of the whole run if [`Self::step`] has returned `is_over`.
     pub fn finish(mut self) -> (Expanded, Trace) {
         self.drive.finish(&mut self.world);
         let outcome = outcome(&self.world, &self.scenario);

@@ -17,15 +17,15 @@ pub struct Trajectory {
 }
 
 /// Maximum number of positions of a trajectory.
-const MOST: u64 = 10_000_000;
+const MAX_POSITIONS: u64 = 10_000_000;
 
-/// Returns the positions of the nodes of `link` every `step` until `duration`. They equal those of
+/// Returns the positions of the nodes of `link` at each `step` until `duration`. They are those of
 /// the radio in run `run`.
 ///
 /// # Errors
 ///
-/// If there is no such link, if its nodes do not move, or if the number of positions is 0 or above
-/// the limit.
+/// If there is no such link, if its nodes do not move, or if the number of positions is 0 or too
+/// large.
 pub fn trajectory(
     scenario: &Expanded,
     run: u64,
@@ -43,9 +43,9 @@ pub fn trajectory(
         ))
     })?;
     let count = duration.as_nanos().checked_div(step.as_nanos());
-    let count = count.filter(|&n| n < MOST).ok_or_else(|| {
+    let count = count.filter(|&n| n < MAX_POSITIONS).ok_or_else(|| {
         wrong(format!(
-            "a place every {} s for {} s is out of range; ask for 1 to {MOST} places",
+            "a place every {} s for {} s is out of range; ask for 1 to {MAX_POSITIONS} places",
             step.as_secs_f64(),
             duration.as_secs_f64()
         ))

@@ -1,36 +1,36 @@
-//! Transit times of data segments from one TCP to the other, retransmissions included.
+//! Transit times of data segments from one TCP to the other, with retransmissions.
 //!
-//! Data that has left and not arrived is in a queue of pieces. On a path without reordering and
-//! loss, departures are added at one end and arrivals removed at the other. The queue is at most as
-//! long as the window, and allocates nothing after it has reached that length.
+//! Data in flight is in a queue of pieces. Without reordering and loss, departures are added at one
+//! end and arrivals removed at the other. The queue is at most as long as the window, and allocates
+//! no memory after it has reached this length.
 
 use farlink_tcp::{Instant, Ring, Seq};
 
-/// A range of the stream, which begins at the end of the previous piece.
+/// A range of the stream that starts at the end of the previous piece.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     end: Seq,
-    /// Time of the first departure; `CAME` after the arrival.
+    /// Time of the first departure, or `ARRIVED` after the arrival.
     left: Instant,
 }
 
-const CAME: Instant = Instant::MAX;
+const ARRIVED: Instant = Instant::MAX;
 
 /// Times of the segments of one direction of a flow.
 #[derive(Clone, Debug, Default)]
-#[repr(align(64))] // or some would lie in two lines of the cache
+#[repr(align(64))] // Otherwise some values would span two cache lines.
 pub(crate) struct Transit {
-    /// Pieces that have not arrived, and arrived pieces behind them.
+    /// Pieces that have not arrived, and arrived pieces after them.
     pieces: Ring<Piece>,
     /// Start of the first piece.
     start: Seq,
     /// Position after the last byte that has left; `None` before the first.
     end: Option<Seq>,
-    /// Index after the piece that arrived last. Most segments arrive in sequence, also behind a
-    /// hole.
+    /// Index after the piece that arrived last, because most segments arrive in sequence, also
+    /// after a hole.
     next: u32,
-    /// Number of arrived pieces in the queue, which are behind missing ones.
-    came: u32,
+    /// Number of arrived pieces in the queue, which follow missing pieces.
+    arrived_count: u32,
     /// Sum of the transit times in nanoseconds, and their number.
     sum: u64,
     count: u64,
@@ -46,7 +46,8 @@ impl Transit {
         }
     }
 
-    /// Adds a departing data segment. Bytes that have left before keep their first departure.
+    /// Adds a departing data segment. Bytes that departed before keep the time of their first
+    /// departure.
     #[inline(always)] // one call site
     pub(crate) fn sent(&mut self, seq: Seq, len: u32, now: Instant) {
         let end = seq.at(u64::from(len));
@@ -58,8 +59,8 @@ impl Transit {
         self.pieces.push_back(Piece { end, left: now });
     }
 
-    /// Handles a segment that does not begin at `self.end`: the first data, or data of which some
-    /// has left before. Returns whether the segment has new bytes.
+    /// Handles a segment that does not start at `self.end`: either the first data, or data that
+    /// departed before in part or as a whole. Returns whether the segment has new bytes.
     #[cold]
     fn sent_elsewhere(&mut self, seq: Seq, end: Seq) -> bool {
         if let Some(from) = self.end {
@@ -69,7 +70,7 @@ impl Transit {
         true
     }
 
-    /// Handles an arriving data segment that has new bytes.
+    /// Handles an arriving data segment with new bytes.
     #[inline(always)] // one call site
     pub(crate) fn arrived(&mut self, seq: Seq, len: u32, now: Instant) {
         let end = seq.at(u64::from(len));
@@ -80,10 +81,10 @@ impl Transit {
             }
             _ => self.arrived_behind(seq, end, now),
         }
-        while self.came > 0
-            && let Some(&Piece { end, left: CAME }) = self.pieces.front()
+        while self.arrived_count > 0
+            && let Some(&Piece { end, left: ARRIVED }) = self.pieces.front()
         {
-            self.came -= 1;
+            self.arrived_count -= 1;
             self.pass_front(end);
         }
     }
@@ -96,16 +97,17 @@ impl Transit {
         self.next = self.next.saturating_sub(1);
     }
 
-    /// Handles a segment that arrives out of order; most follow the piece that arrived last.
+    /// Handles a segment that arrives out of order. Most such segments follow the piece that
+    /// arrived last.
     fn arrived_behind(&mut self, seq: Seq, end: Seq, now: Instant) {
         let begins = match self.next {
             0 => self.start,
             n => self.pieces[n as usize - 1].end,
         };
         match self.pieces.get_mut(self.next as usize) {
-            Some(piece) if piece.end == end && begins == seq && piece.left != CAME => {
-                let left = std::mem::replace(&mut piece.left, CAME);
-                self.came += 1;
+            Some(piece) if piece.end == end && begins == seq && piece.left != ARRIVED => {
+                let left = std::mem::replace(&mut piece.left, ARRIVED);
+                self.arrived_count += 1;
                 self.next += 1;
                 self.add(now, left);
             }
@@ -113,14 +115,14 @@ impl Transit {
         }
     }
 
-    /// Starts another connection: forgets the pieces of the previous one.
+    /// Starts another connection, and removes the pieces of the previous one.
     pub(crate) fn renew(&mut self) {
         self.pieces.clear();
-        (self.next, self.came) = (0, 0);
+        (self.next, self.arrived_count) = (0, 0);
         self.end = None;
     }
 
-    /// Mean time in nanoseconds.
+    /// Returns the mean transit time in nanoseconds.
     pub(crate) fn mean_nanos(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
@@ -131,8 +133,9 @@ impl Transit {
         self.count += 1;
     }
 
-    /// Handles a segment at any place, or with other boundaries than at its first departure.
-    #[inline(never)] // nearly all are where they are expected
+    /// Handles a segment at any position, or with boundaries other than those of its first
+    /// departure.
+    #[inline(never)] // Rarely called: nearly all segments arrive at the expected index.
     fn arrived_anywhere(&mut self, seq: Seq, end: Seq, now: Instant) {
         let place = seq.diff(self.start);
         let mut i = self
@@ -147,7 +150,7 @@ impl Transit {
             if at.diff(end) >= 0 {
                 break;
             }
-            if piece.left != CAME {
+            if piece.left != ARRIVED {
                 first = first.or(Some(piece.left));
                 if at.diff(seq) < 0 {
                     // The bytes before the segment have not arrived.
@@ -155,13 +158,13 @@ impl Transit {
                     i += 1;
                 }
                 if piece.end.diff(end) > 0 {
-                    self.pieces.insert(i, Piece { end, left: CAME });
-                    self.came += 1;
+                    self.pieces.insert(i, Piece { end, left: ARRIVED });
+                    self.arrived_count += 1;
                     i += 1;
                     break;
                 }
-                self.pieces[i].left = CAME;
-                self.came += 1;
+                self.pieces[i].left = ARRIVED;
+                self.arrived_count += 1;
             }
             at = piece.end;
             i += 1;
@@ -187,7 +190,7 @@ mod tests {
     #[test]
     fn each_segment_counts_once_from_its_first_departure() {
         let mut t = Transit::default();
-        // Just below the wrap of sequence numbers.
+        // The ISN is just below the wrap of sequence numbers.
         let isn = Seq(u32::MAX - 150);
         for i in 0..4 {
             t.sent(isn.at(100 * i), 100, MS(10 * i));

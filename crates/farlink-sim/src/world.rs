@@ -1,7 +1,7 @@
-//! The network at work: nodes, links, endpoints, and the event loop over them.
+//! The network of a run: nodes, links, endpoints, and the handling of their events.
 //!
-//! The caller gives the time; no clock is read. [`World::next_event`] returns the next event and
-//! [`World::handle`] handles it: one event for each packet and hop, and timers.
+//! The caller provides the time; no clock is read. [`World::next_event`] returns the next event and
+//! [`World::handle`] handles it. There is one event per packet and hop, and one per timer.
 
 mod agents;
 #[cfg(test)]
@@ -53,14 +53,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Outgoing link for each destination; [`LinkId::NONE`] without a route. Empty for a node with
-    /// a single link.
+    /// Outgoing link for each destination; [`LinkId::NONE`] if there is no route. Empty for a node
+    /// with a single link.
     pub(crate) routes: ById<NodeId, LinkId>,
     /// Outgoing link of a node with a single link.
     pub(crate) only: LinkId,
     /// IP identification of the next packet that the node sends.
     pub(crate) ident: u16,
-    /// Set if packets that cross the node pass through agents.
+    /// Set if packets that cross the node pass agents.
     pub(crate) has_agents: bool,
 }
 
@@ -95,8 +95,8 @@ pub(crate) enum FlowKind {
 }
 
 impl FlowKind {
-    /// Returns the sort key of the transport: flow numbers in packets count TCP flows, then UDP,
-    /// then XTP.
+    /// Returns the sort key of the transport, because flow numbers in packets count TCP flows
+    /// first, then UDP, then XTP.
     pub(crate) fn group(&self) -> usize {
         match self {
             Self::Tcp(_) => 0,
@@ -106,20 +106,20 @@ impl FlowKind {
     }
 }
 
-/// Counters of a flow that only its metrics read. The counters that each packet changes are first,
-/// in one cache line.
+/// Counters of a flow that only metrics read. The counters that every packet changes are first, in
+/// one cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct FlowCounters {
     /// Transit times of data segments.
     pub(crate) transit: Transit,
-    /// Data sender's packets that a full queue dropped, the most frequent cause.
+    /// Number of the data sender's packets that a full queue dropped, the most frequent cause.
     congestion_drops: u64,
-    /// Data sender's packets lost by any other cause; `None` before the first.
+    /// Number of the data sender's packets lost for each other cause; `None` before the first.
     forward: Option<Box<LossesByCause>>,
-    /// Data receiver's packets that were lost.
+    /// Number of the data receiver's packets that were lost.
     pub(crate) back: u64,
-    /// Data sender's time in each phase and limit, set when the measurement ends.
+    /// Time of the data sender in each phase and at each limit, set when the measurement ends.
     pub(crate) times: Option<Box<Times>>,
 }
 
@@ -142,7 +142,7 @@ impl FlowCounters {
     }
 }
 
-/// Fields of a flow that each packet reads. They are apart from [`FlowState`], so that those of a
+/// Fields of a flow that every packet reads. They are apart from [`FlowState`], so those of a
 /// thousand flows fit into the L1 cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FlowHot {
@@ -152,7 +152,7 @@ pub(crate) struct FlowHot {
     pub(crate) ip: Ip,
     /// Set if the program opens several connections in turn.
     pub(crate) reopens: bool,
-    /// Ends that still wait for data; the flow is done at 0.
+    /// Number of ends that still expect data; the flow is complete at 0.
     pub(crate) ends_pending: u8,
 }
 
@@ -189,12 +189,12 @@ pub(crate) struct World {
     pub(crate) nodes: ById<NodeId, Node>,
     pub(crate) links: Links,
     pub(crate) packets: Packets,
-    /// Outcomes that links reported while the current event is handled.
+    /// Outcomes that links have reported during the current event.
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) ends: ById<EndId, End>,
     /// TCP flows. Flow numbers in packets count these first, then UDP flows, then XTP flows.
     pub(crate) flows: ById<FlowId, FlowState>,
-    /// Packet-path fields of each flow.
+    /// Fields of each flow that every packet reads.
     pub(crate) hot: ById<FlowId, FlowHot>,
     /// Kind and index of each flow, in the order of the scenario.
     pub(crate) order: Vec<FlowKind>,
@@ -213,7 +213,7 @@ pub(crate) struct World {
     pub(crate) reassemblies: Reassemblies,
     pub(crate) host_caches: HostCaches,
     pub(crate) real: RealPackets,
-    /// Losses that are already counted but may lie in the future.
+    /// Losses that are already counted but may be after the end of the run.
     pub(crate) lost_later: VecDeque<LostLater>,
     pub(crate) agents: Agents,
     pub(crate) roaming: Roaming,
@@ -222,12 +222,12 @@ pub(crate) struct World {
 /// Unfinished and starved flows of a run.
 #[derive(Default, Debug)]
 pub(crate) struct Completion {
-    /// Flows that are not done.
+    /// Number of flows that are not complete.
     pub(crate) unfinished: usize,
     /// Time at which the most recent flow finished.
     pub(crate) finished_at: Instant,
-    /// Starved flows: index in the scenario, time of the last arrival, and the link direction at
-    /// which most packets of the path wait.
+    /// Starved flows, each with its index in the scenario, the time of its last arrival, and the
+    /// link direction of its path with the most waiting packets.
     pub(crate) stalls: Vec<(usize, Instant, Option<LinkId>)>,
 }
 
@@ -242,7 +242,7 @@ impl Completion {
 /// Per-destination caches of hosts: path MTUs and TCP Fast Open cookies.
 #[derive(Default, Debug)]
 pub(crate) struct HostCaches {
-    /// Path MTUs in bytes that senders of IPv6 datagrams learned, by source and destination.
+    /// Path MTUs in bytes of senders of IPv6 datagrams, by source and destination.
     path_mtus: BTreeMap<(NodeId, NodeId), u32>,
     /// TCP Fast Open cookies and MSS (RFC 7413, 4.1.3), by client and server.
     cookies: BTreeMap<(NodeId, NodeId), FastOpenCache>,
@@ -278,7 +278,7 @@ impl World {
         }
     }
 
-    /// Returns the next event, which stays in the queue.
+    /// Returns the next event, and leaves it in the queue.
     #[inline]
     pub(crate) fn next_event(&self) -> Option<Event> {
         self.queue.peek()
@@ -301,7 +301,7 @@ impl World {
     }
 
     /// Handles `event`, which [`Self::next_event`] returned.
-    #[inline(always)] // half of all events are an arrival and nothing else
+    #[inline(always)] // Half of all events are single arrivals.
     pub(crate) fn handle(&mut self, event: Event) {
         debug_assert!(self.next_event() == Some(event), "it is not the next");
         debug_assert!(event.time() >= self.now, "time goes back");
@@ -315,7 +315,7 @@ impl World {
     }
 
     /// Handles all events except in-order arrivals of packets.
-    #[inline(never)] // what most packets take is inlined once
+    #[inline(never)] // Keeps rare cases out of the inlined path of most packets.
     fn handle_rare(&mut self, event: Event) {
         match event.kind() {
             Kind::Arrival => {
@@ -387,7 +387,7 @@ impl World {
     }
 
     /// Handles the arrival of the first packet in flight on a link.
-    #[inline(always)] // half of all events are this and nothing else
+    #[inline(always)] // Half of all events are single arrivals.
     fn arrival(&mut self, link: LinkId) {
         let Some(arrival) = self.links.arrive(link) else {
             return;
@@ -410,7 +410,7 @@ impl World {
     }
 
     /// Handles a packet that has reached the far end of a link.
-    #[inline(never)] // what most packets take is inlined once
+    #[inline(never)] // Keeps rare cases out of the inlined path of most packets.
     pub(crate) fn reached(&mut self, link: LinkId, number: PacketId) {
         let restored = self
             .links
@@ -421,13 +421,13 @@ impl World {
         }
     }
 
-    /// Handles a packet that has reached a node: passes it to agents, delivers it or forwards it.
+    /// Handles a packet at a node: passes it to agents, delivers it or forwards it.
     #[inline(always)] // like `arrival`
     fn at_node(&mut self, node: NodeId, link: LinkId, number: PacketId) {
         let label = self.packets.label(number);
         let goes_on = label.dst != node;
-        // For speed alone. The general path of an arriving segment is below; traced runs take that
-        // path, and their results are the same (`tests/whole_runs.rs`).
+        // Fast path for arriving segments of runs without traces. Traced runs use the general path
+        // below and have the same results (`tests/whole_runs.rs`).
         if !goes_on && label.plain && self.probes.is_none() {
             self.process_segment(number, label.flow, label.from_opener);
             return;
@@ -507,7 +507,8 @@ impl World {
         self.serve_both(flow);
     }
 
-    /// Serves both ends of a new connection, the opener first, which starts their clocks.
+    /// Serves both ends of a new connection. The opener is first, because it starts the
+    /// connection's clocks.
     fn serve_both(&mut self, flow: FlowId) {
         let opener = EndId::new(flow, self.hot[flow].opener());
         self.serve(opener);
@@ -529,7 +530,7 @@ impl World {
         }
     }
 
-    /// Stops a flow when its configured duration ends, whether or not its transfer is complete.
+    /// Stops a flow at the end of its configured duration, even if its transfer is incomplete.
     fn stop(&mut self, flow: FlowId) {
         self.finish(flow);
         for end in EndId::both(flow) {
@@ -563,7 +564,7 @@ impl World {
         self.open_next(end.flow());
     }
 
-    /// Passes an event to a flow's application, and carries out the commands that the application
+    /// Passes an event to a flow's application, and executes the commands that the application
     /// returns.
     #[cold]
     pub(crate) fn notify(&mut self, flow: FlowId, side: Side, event: AppEvent) {
@@ -613,7 +614,7 @@ impl World {
     }
 
     /// Opens the next connection of a flow if the application has requested one and the previous
-    /// connection is over at both ends.
+    /// connection has ended at both ends.
     fn open_next(&mut self, flow: FlowId) {
         let ends = EndId::both(flow);
         let state = &mut self.flows[flow];
@@ -661,7 +662,7 @@ fn end_of(flow: FlowId, from_opener: bool, sender_opens: bool) -> EndId {
 mod tests {
     use super::*;
 
-    /// The counters that each segment changes take one cache line, all counters of a flow two.
+    /// The counters that every segment changes take one cache line, all counters of a flow two.
     #[test]
     fn hot_flow_structs_keep_their_sizes() {
         assert_eq!((size_of::<Transit>(), align_of::<Transit>()), (64, 64));

@@ -1,10 +1,10 @@
-//! TCP-ADaLR on the paths of its paper (Omueti and Trajkovic 2007): where its
-//! tables are met, and what its printed algorithm would give.
+//! TCP-ADaLR on the paths of its paper (Omueti and Trajkovic 2007): results against the paper's
+//! tables, and results of the algorithm as printed.
 
 use farlink_sim::{Monitor, run, scenario};
 use serde_json::Value;
 
-/// Flows of run `number` of a scenario of the library.
+/// Returns the flows of run `number` of a scenario of the library.
 fn flows(name: &str, number: u64, set: &[(&str, &str)]) -> Vec<Value> {
     let (_, text) = scenario::library()
         .iter()
@@ -26,7 +26,7 @@ fn metric(flow: &Value, name: &str) -> f64 {
     flow["metrics"][name].as_f64().unwrap()
 }
 
-/// Seconds of the 50 MiB download without losses.
+/// Returns the seconds of the download of 50 MiB without losses.
 fn ideal(variant: &str, set: &[(&str, &str)]) -> f64 {
     let mut all = vec![("tcp.variant", variant)];
     all.extend_from_slice(set);
@@ -35,9 +35,9 @@ fn ideal(variant: &str, set: &[(&str, &str)]) -> f64 {
     metric(flow, "duration")
 }
 
-/// Steady state of a sender that the window holds to `window` bytes, of which
-/// whole segments count: seconds for 50 MiB. The round trip is 520 ms of
-/// propagation and what a segment and its ACK of 40 bytes take to be sent.
+/// Returns the seconds for 50 MiB in the steady state of a sender that the receive window limits to
+/// `window` bytes, of which whole segments count. The round trip is 520 ms of propagation plus the
+/// transmission times of a segment and of its ACK of 40 bytes.
 fn window_limited(window: f64) -> f64 {
     let segment = 1500.0 * 8.0 * (1.0 / 10e6 + 1.0 / 2048e3);
     let ack = 40.0 * 8.0 * (1.0 / 256e3 + 1.0 / 10e6);
@@ -61,17 +61,17 @@ fn table_5_is_the_stretched_window() {
         ] {
             let seconds = ideal(variant, &[("tcp.control.adalr.rwnd_increase", policy)]);
             let wanted = window_limited(window);
-            // Up to 3 % for the start: 2.8 segments a round trip.
+            // Slow start with 2.8 segments per round trip costs up to 3 %.
             assert!(
                 (0.995..1.03).contains(&(seconds / wanted)),
                 "{variant} {policy}: {seconds}, closed form {wanted}"
             );
         }
-        // Printed 0.719 without delayed ACK: the default is calibrated to it.
+        // The paper prints 0.719 without delayed ACK. The default is calibrated to this value.
         let ratio = ideal(variant, &[]) / sack;
         assert!((0.70..=0.73).contains(&ratio), "{ratio}");
     }
-    // With delayed ACK 0.767 is printed, which the calibration misses.
+    // The paper prints 0.767 with delayed ACK, which the calibrated default does not reach.
     let delayed = [("tcp.delayed_ack", "200 ms")];
     let ratio = ideal("adalr-sack", &delayed) / ideal("sack", &delayed);
     assert!((0.70..=0.72).contains(&ratio), "{ratio}");
@@ -85,7 +85,7 @@ fn slow_start_as_printed_freezes_at_half_the_window() {
         ("tcp.control.adalr.at_threshold", "hold"),
         ("tcp.control.adalr.boost_below_breakpoint", "true"),
     ];
-    // cwnd stays where a flight of half of 65,535 bytes stops it: 24 segments.
+    // cwnd stops at a flight of half of 65,535 bytes, which is 24 segments.
     let seconds = ideal("adalr-sack", &literal);
     let wanted = window_limited(24.0 * 1460.0);
     assert!((seconds / wanted - 1.0).abs() < 0.02, "{seconds} {wanted}");
@@ -93,14 +93,14 @@ fn slow_start_as_printed_freezes_at_half_the_window() {
 
 #[test]
 fn a_large_window_fills_the_link() {
-    // 50 MiB in segments of 1500 bytes at 2048 kbit/s take 210.4 s.
+    // 50 MiB in packets of 1500 bytes take 210.4 s at 2048 kbit/s.
     for variant in ["adalr-sack", "adalr-newreno"] {
         let seconds = ideal(variant, &[("tcp.receive_window", "1 MB")]);
         assert!((210.4..216.0).contains(&seconds), "{seconds}");
     }
 }
 
-/// Mean seconds of 10 MiB over ten runs.
+/// Returns the mean seconds of 10 MiB over ten runs.
 fn lossy(variant: &str, ber: &str) -> f64 {
     let set = [
         ("tcp.variant", variant),
@@ -120,7 +120,7 @@ fn bit_errors_cost_less_than_sack_and_newreno() {
         assert!(before.iter().zip(&now).all(|(b, n)| b < n), "{now:?}");
         assert!(now.iter().all(|&n| now[0] <= n), "{ber}: {now:?}");
         if ber != "1e-7" {
-            // "Up to 31 %" (Fig. 12), at an error rate that is not named.
+            // The paper prints "up to 31 %" (Fig. 12), and does not name the error rate.
             let gain = 1.0 - now[0] / now[2];
             assert!((0.15..0.45).contains(&gain), "{ber}: {gain}");
         }
@@ -144,10 +144,10 @@ fn jain(variants: [&str; 6]) -> f64 {
 #[test]
 fn long_round_trips_get_a_fairer_share() {
     let (adalr, newreno) = (jain(["adalr-newreno"; 6]), jain(["newreno"; 6]));
-    // Table 8: 0.9510 and 0.8650.
+    // Table 8 prints 0.9510 and 0.8650.
     assert!((adalr - 0.951).abs() < 0.02, "{adalr}");
     assert!((newreno - 0.865).abs() < 0.02, "{newreno}");
-    // Table 9: 0.9859.
+    // Table 9 prints 0.9859.
     let (a, n) = ("adalr-newreno", "newreno");
     let mixed = jain([a, a, a, n, n, n]);
     assert!((0.93..0.99).contains(&mixed), "{mixed}");

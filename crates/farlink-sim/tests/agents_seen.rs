@@ -7,13 +7,13 @@ use farlink_sim::{Holds, Monitor, Scope, Trace, TraceOptions, columns_of, metric
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// A host behind a base station with an agent and a link that loses; 800 kB to it. A sender
-/// of this kind.
+/// Returns a transfer of 800 kB to a host behind a base station with this agent and a lossy link,
+/// for a sender with these keys of `[tcp]`.
 fn scenario(agent: &str, tcp: &str) -> Expanded {
     opened(agent, tcp, "sender")
 }
 
-/// The same scenario with a connection that this end opens.
+/// Returns the same scenario with a connection opened by the end `opens`.
 fn opened(agent: &str, tcp: &str, opens: &str) -> Expanded {
     let text = format!(
         "[tcp]\n{tcp}\n[[links]]\nbetween = [\"fixed\", \"base\"]\n\
@@ -27,7 +27,7 @@ fn opened(agent: &str, tcp: &str, opens: &str) -> Expanded {
     load(&text, "test", &[]).unwrap().expand().unwrap()
 }
 
-/// A run with all traces and captures, and what its agent counted.
+/// Returns a run with all traces and captures, and the counters of its agent.
 fn seen(agent: &str, tcp: &str) -> (Trace, Value) {
     let scenario = scenario(agent, tcp);
     let traced = trace(
@@ -42,7 +42,8 @@ fn seen(agent: &str, tcp: &str) -> (Trace, Value) {
     (traced, counted)
 }
 
-/// Rows of a trace whose columns have these values; names are told by their place.
+/// Returns the number of rows of a trace whose columns have these values. Names have their index as
+/// value.
 fn rows(traced: &Trace, table: &str, wanted: &[(&str, &str)]) -> u64 {
     let known = columns_of(table);
     let table = traced
@@ -95,8 +96,8 @@ const ALL: [(&str, &str); 10] = [
     ("kind = \"spoof\"", "variant = \"sack\""),
 ];
 
-/// Downloads: the far end opens the connection, and of its handshake the last ACK may get lost
-/// between the agent and the sender.
+/// The far end opens the connection (a download). The last ACK of its handshake may be lost between
+/// the agent and the sender.
 #[test]
 fn an_agent_serves_connections_that_the_far_end_opens() {
     for (agent, tcp) in ALL {
@@ -119,8 +120,8 @@ fn an_agent_serves_connections_that_the_far_end_opens() {
     }
 }
 
-/// The registry of measures says what each number of an agent is, and has no measure that
-/// no agent counts.
+/// Each counter of an agent is a metric of the registry, and each metric of agents in the registry
+/// is a counter of some agent.
 #[test]
 fn every_counter_of_an_agent_is_a_measure() {
     let known = metrics()
@@ -140,7 +141,7 @@ fn every_counter_of_an_agent_is_a_measure() {
     assert_eq!(counted, known);
 }
 
-/// Every act that an agent counts has one row in its trace.
+/// Each action that an agent counts has one row in its trace.
 #[test]
 fn the_trace_has_a_row_for_each_thing_that_an_agent_counts() {
     let (traced, counted) = seen("kind = \"snoop\"", "variant = \"reno\"");
@@ -169,7 +170,7 @@ fn the_trace_has_a_row_for_each_thing_that_an_agent_counts() {
         assert_eq!(acts(&traced, &["resend", "timeout"]), again);
         let sent = count(&counted, "wireless_segments");
         assert_eq!(acts(&traced, &["relay", "resend", "timeout"]), sent);
-        // The first segment that is relayed is the first of the stream.
+        // The first relayed segment is the first of the stream.
         assert_eq!(
             rows(&traced, "agent", &[("action", "relay"), ("seq", "0")]),
             1
@@ -177,8 +178,8 @@ fn the_trace_has_a_row_for_each_thing_that_an_agent_counts() {
     }
 }
 
-/// An agent that answers the opener early has numbers of its own on that half. Its trace has the
-/// sender's numbers all the same.
+/// If an agent answers the opener early, its half has sequence numbers of its own. The trace still
+/// has the sender's.
 #[test]
 fn relayed_data_has_the_senders_numbers_when_the_receiver_opens() {
     let scenario = opened("kind = \"pep\"", "variant = \"reno\"", "receiver");
@@ -195,7 +196,7 @@ fn relayed_data_has_the_senders_numbers_when_the_receiver_opens() {
     }
 }
 
-/// Packets of a pcapng file: blocks of type 6.
+/// Returns the number of packets in a pcapng file, which are blocks of type 6.
 fn packets(file: &[u8]) -> u64 {
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
     let (mut at, mut measured) = (0, 0);
@@ -206,9 +207,9 @@ fn packets(file: &[u8]) -> u64 {
     measured
 }
 
-/// Both sides of the node are captured, and the trace of passages has the same packets:
-/// what snoop sends again leaves on the wireless side alone, what it keeps from the sender
-/// comes there and does not leave on the other.
+/// Both sides of the node are captured, and the trace of passages has the same packets. A
+/// retransmission by snoop leaves on the wireless side alone. An ACK that snoop drops arrives on
+/// the wireless side and does not leave on the wired side.
 #[test]
 fn both_sides_of_an_agent_are_captured() {
     let (traced, counted) = seen("kind = \"snoop\"", "variant = \"reno\"");
@@ -232,13 +233,13 @@ fn both_sides_of_an_agent_are_captured() {
     let dropped = count(&counted, "suppressed") + count(&counted, "old_acks");
     assert!(dropped > 0);
     assert_eq!(at("wired", "1", "0") + dropped, at("wireless", "0", "0"));
-    // Nothing is lost on the wired link.
+    // The wired link loses nothing.
     assert_eq!(at("from", "1", "1"), at("wired", "0", "1"));
     assert_eq!(at("from", "0", "0"), at("wired", "1", "0"));
     assert!(at("to", "0", "1") < at("wireless", "1", "1"));
 }
 
-/// An agent that ends connections: each half has packets of its own, all captured.
+/// Each half of a split connection has its own packets, all of which are captured.
 #[test]
 fn the_halves_of_a_split_connection_are_captured() {
     let (traced, counted) = seen("kind = \"split\"", "variant = \"reno\"");

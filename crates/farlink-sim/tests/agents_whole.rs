@@ -1,4 +1,4 @@
-//! Gains of agents at routers, over whole runs.
+//! Gains by agents at routers, over whole runs.
 #![allow(clippy::print_stdout, reason = "the figures of docs/agents")]
 
 use crate::common::{metric, result};
@@ -19,8 +19,8 @@ fn counter(done: &Value, name: &str) -> f64 {
     metric(done, "agents", 0, name)
 }
 
-/// Negative acknowledgments repair an upload over a radio that loses packets: it takes less time,
-/// sends no more, and arrives whole. Without a loss they change nothing.
+/// Negative acknowledgments repair an upload over a lossy radio: it takes less time, sends no more
+/// data, and delivers all bytes. Without a loss they change nothing.
 #[test]
 fn negative_acknowledgments_speed_up_an_upload() {
     let upload = |tcp: &str, nack: bool, loss: f64| {
@@ -53,15 +53,15 @@ fn negative_acknowledgments_speed_up_an_upload() {
         assert!(gain > 1.5, "{tcp}: {gain}");
         assert!(counter(&with, "negative_acks") > 20.0, "{tcp}");
         let [without, with] = [false, true].map(|nack| upload(tcp, nack, 0.0));
-        // The option on the SYN takes 4 bytes.
+        // The option takes 4 bytes of the SYN.
         let apart = (time(&without) - time(&with)).abs();
         assert!(apart < 0.001, "{tcp}: {apart} s");
         assert_eq!(counter(&with, "negative_acks"), 0.0, "{tcp}");
     }
 }
 
-/// The cache holds a window of a thousand segments, so that snoop without SACK is no slower than
-/// none.
+/// With SACK off, the cache has room for a window of a thousand segments, so snoop is no slower
+/// than no agent.
 #[test]
 fn the_cache_of_snoop_holds_a_long_window() {
     let run = |on: bool, cache: &str| {
@@ -95,7 +95,8 @@ fn the_cache_of_snoop_holds_a_long_window() {
     assert!(time(&with) <= time(&small));
 }
 
-/// A gateway that spoofs: the wired link in front of it loses the data packets of these numbers.
+/// Runs a transfer over a spoofing gateway. The wired link before the gateway loses the data
+/// packets with these numbers.
 fn spoofed(tcp: &str, agent: &str, lose: &[u32]) -> Value {
     let lost = if lose.is_empty() {
         String::new()
@@ -113,9 +114,9 @@ fn spoofed(tcp: &str, agent: &str, lose: &[u32]) -> Value {
     ))
 }
 
-/// One packet lost in front of the gateway: one segment goes again, and none over the satellite
-/// twice, with a buffer for all data. With one of 64 KiB, which is less than the path holds, the
-/// transfer takes no longer than without the agent.
+/// One packet is lost before the gateway. With a buffer for all data, one segment is retransmitted,
+/// and none is sent twice over the satellite. With a buffer of 64 KiB, less than the path's
+/// capacity, the transfer takes no longer than without the agent.
 #[test]
 fn a_loss_in_front_of_a_spoofing_gateway_costs_one_segment() {
     let of = |done: &Value, name: &str| metric(done, "flows", 0, name);
@@ -136,7 +137,7 @@ fn a_loss_in_front_of_a_spoofing_gateway_costs_one_segment() {
                 "{tcp} {lose}: {none} {with} {small}"
             );
         }
-        // A clean path: nothing goes again, whatever the buffer.
+        // On a clean path nothing is retransmitted, for any buffer.
         for buffer in ["64 KiB", "256 KiB"] {
             let clean = spoofed(tcp, &format!("buffer = \"{buffer}\""), &[]);
             assert_eq!(of(&clean, "segments_retransmitted"), 0.0, "{tcp} {buffer}");

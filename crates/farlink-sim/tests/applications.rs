@@ -33,8 +33,8 @@ fn metric(result: &Value, flow: usize, name: &str) -> f64 {
         .unwrap_or_else(|| panic!("{name} of {result}"))
 }
 
-/// Omueti and Trajkovic 2007, Table 4: 4.3 s without and 4.9 s with delayed ACK,
-/// for SACK and `NewReno` alike.
+/// Omueti and Trajkovic 2007, Table 4, print 4.3 s without and 4.9 s with delayed ACK, equal for
+/// SACK and `NewReno`.
 #[test]
 fn page_times_are_those_of_omueti_table_4() {
     for (delayed, low, high) in [("off", 4.15, 4.45), ("200 ms", 4.7, 5.1)] {
@@ -51,7 +51,8 @@ fn page_times_are_those_of_omueti_table_4() {
     }
 }
 
-/// A link so fast and windows so large that times are round trips of 100 ms.
+/// Returns a scenario with a link so fast and windows so large that all times are multiples of a
+/// round trip of 100 ms.
 fn round_trips(flow: &str) -> String {
     format!(
         "[tcp]\ninitial_window = 100\nnagle = false\nreceive_window = \"10 MiB\"\n\
@@ -66,15 +67,15 @@ fn near(value: f64, wanted: f64) {
     assert!((value - wanted).abs() < 1e-5, "{value}, not {wanted}");
 }
 
-/// Closed forms: a round trip for the handshake, one for the main object, and one
-/// for all inline objects together or one for each.
+/// In closed form, a page takes one round trip for the handshake, one for the main object, and one
+/// for all inline objects together (with pipelining) or one for each.
 #[test]
 fn a_page_takes_a_round_trip_for_each_thing_asked_for() {
     let page = "app = \"http\"\npages = 4\npage_interval = \"10 s\"\ninline_objects = 5\n";
     let cases = [
         ("connections = \"per-page\"\npipelining = true", 0.3, 30.3),
         ("connections = \"per-page\"\npipelining = false", 0.7, 30.7),
-        // The first page pays for the handshake.
+        // The first page includes the handshake.
         (
             "connections = \"persistent\"\npipelining = true",
             0.225,
@@ -97,14 +98,15 @@ fn a_page_takes_a_round_trip_for_each_thing_asked_for() {
     }
 }
 
-/// The next page waits for the one before, and for the user to have seen it.
+/// The next page waits for the previous page, and for the think time.
 #[test]
 fn a_page_that_is_late_delays_the_next() {
     let page = "app = \"http\"\npages = 3\nconnections = \"persistent\"\ninline_objects = 0\n";
     for (times, duration) in [
-        // 0.2 s, then pages of 0.1 s each 0.15 s after the one before began.
+        // The first page takes 0.2 s; later pages take 0.1 s and start 0.15 s after the start of
+        // the previous page.
         ("page_interval = \"150 ms\"", 0.2 + 0.1 + 0.15),
-        // Each 0.5 s after the one before was there.
+        // Each page starts 0.5 s after the end of the previous page.
         (
             "page_interval = \"150 ms\"\nthink_time = \"500 ms\"",
             0.4 + 2.0 * 0.5,
@@ -115,10 +117,9 @@ fn a_page_that_is_late_delays_the_next() {
     }
 }
 
-/// Closed forms: data follows the handshake at once, and half a round trip later
-/// if it is the receiver that opens. Connections follow one another when the one
-/// before is over: the FIN is with the last byte, its ACK and the other FIN take a
-/// round trip and a half.
+/// In closed form, data follows the handshake at once if the sender opens, and half a round trip
+/// later if the receiver opens. A connection starts when the previous one has ended. The FIN is
+/// sent with the last byte; its ACK and the other FIN take a round trip and a half.
 #[test]
 fn files_follow_each_other_on_connections_of_their_own() {
     for (opens, response, duration) in [("sender", 0.15, 20.15), ("receiver", 0.2, 20.2)] {
@@ -142,7 +143,7 @@ fn files_follow_each_other_on_connections_of_their_own() {
 fn a_flow_with_a_duration_is_cut_off_there() {
     let flow = "app = \"http\"\nduration = \"25.2 s\"\npage_interval = \"5 s\"\n";
     let result = result(&expand(&round_trips(flow), &[]));
-    // The sixth page is under way.
+    // The sixth page is incomplete.
     assert_eq!(metric(&result, 0, "responses"), 5.0);
     near(metric(&result, 0, "duration"), 25.2);
     assert_eq!(metric(&result, 0, "completed"), 1.0);
@@ -165,8 +166,8 @@ fn a_flow_that_cannot_connect_fails_and_ends() {
 const BAD: &str =
     "{ loss = 0.05, duplicate = 0.1, reorder = { probability = 0.05, delay = \"700 ms\" } }";
 
-/// Whatever the channel does, every byte of every connection arrives once, segments
-/// of one connection never reach the next, and probes count what summaries count.
+/// For any channel, every byte of every connection arrives exactly once, segments of one connection
+/// never reach the next, and probes have the same counts as metrics.
 #[test]
 fn connections_of_a_bad_channel_do_not_mix() {
     for (app, bytes, responses) in [
@@ -202,7 +203,7 @@ fn connections_of_a_bad_channel_do_not_mix() {
                 .filter(|row| row["side"] == 0 && row["retransmission"] == 0)
                 .count();
             assert_eq!(first_traced as f64, first_sent);
-            // Positions go on from one connection to the next.
+            // Positions continue from one connection to the next.
             let delivered: Vec<_> = rows(&traced, "delivered")
                 .filter(|row| row["side"] == 1)
                 .map(|row| row["bytes"])
@@ -221,7 +222,7 @@ fn connections_of_a_bad_channel_do_not_mix() {
     }
 }
 
-/// In a capture every connection has its own port, also beside another flow.
+/// In a capture every connection has its own port, even beside another flow.
 #[test]
 fn captures_tell_connections_apart_by_their_ports() {
     let text = round_trips(
@@ -249,7 +250,7 @@ fn captures_tell_connections_apart_by_their_ports() {
         };
         if word(at) == 6 {
             let packet = &capture[at + 28..at + 28 + word(at + 20)];
-            // The IP header ends the link's, if there is one.
+            // The IP header follows the link's header, if there is one.
             let ip = packet.iter().position(|&b| b == 0x45).expect("IPv4");
             let tcp = &packet[ip + 20..];
             if tcp[13] == 0x02 {
@@ -259,14 +260,14 @@ fn captures_tell_connections_apart_by_their_ports() {
         at += word(at + 4);
     }
     ports.sort_unstable();
-    // Flow 0 has the even ones and flow 1 the odd ones.
+    // Flow 0 has the even ports and flow 1 the odd ports.
     assert_eq!(
         ports,
         [49_152, 49_153, 49_154, 49_155, 49_156, 49_157, 49_159]
     );
 }
 
-/// Rows of a table of a trace, by column.
+/// Iterates over the rows of a trace's table, by column.
 fn rows<'a>(
     trace: &'a Trace,
     name: &str,
@@ -286,8 +287,7 @@ fn rows<'a>(
     })
 }
 
-/// Messages of one segment each 100 ms over a link of 1 Mbit/s and 50 ms, and the same while
-/// the link is out from 2.01 s to 3.01 s and keeps what it gets.
+/// Sends messages of one segment every 100 ms over a link of 1 Mbit/s and 50 ms with this channel.
 fn messages(channel: &str) -> Value {
     let text = format!(
         "[tcp]\ninitial_window = 100\nnagle = \"off\"\nrto_min = \"5 s\"\nrto_initial = \"5 s\"\n\
@@ -300,7 +300,7 @@ fn messages(channel: &str) -> Value {
     result(&expand(&text, &[]))
 }
 
-/// A message takes its transmission and propagation: 8.4 ms and 50 ms.
+/// A message takes 8.4 ms of transmission and 50 ms of propagation.
 #[test]
 fn a_message_on_a_clean_path_takes_one_way() {
     let clean = messages("");
@@ -311,8 +311,8 @@ fn a_message_on_a_clean_path_takes_one_way() {
     }
 }
 
-/// Messages due in an outage of 1 s wait for its end: the first almost all of it, the next 100 ms
-/// less, and so on.
+/// Messages that are due in an outage of 1 s wait for its end: the first for almost 1 s, the next
+/// 100 ms less, and so on.
 #[test]
 fn messages_wait_for_the_end_of_an_outage() {
     let outage =
@@ -321,7 +321,7 @@ fn messages_wait_for_the_end_of_an_outage() {
     let more = |name| metric(&out, 0, name) - metric(&clean, 0, name);
     assert_eq!(metric(&out, 0, "responses"), 50.0);
     assert!((0.9..1.0).contains(&more("response_time_max")));
-    // Ten messages wait 1 s at most, 0.1 s less each.
+    // Ten messages wait at most 1 s, each 0.1 s less than the one before.
     let waited = 50.0 * more("response_time_mean");
     assert!((4.5..5.5).contains(&waited), "{waited}");
 }

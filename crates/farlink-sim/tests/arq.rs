@@ -1,4 +1,4 @@
-//! TCP over links with a protocol of their own, over whole runs.
+//! TCP over links with a link protocol, over whole runs.
 
 use crate::common::{datagram, expand, metric, result};
 use farlink_sim::{Column, Live, Monitor, TraceOptions, run, scenario, trace};
@@ -9,8 +9,8 @@ fn goodput(text: &str) -> f64 {
     metric(&result(text), "flows", 0, "goodput")
 }
 
-/// The study's radio link behind a wired one, in packets of 128 bytes that need no
-/// fragments. With a window of 8 segments the radio link is always busy.
+/// Returns the radio link of the study after a wired link, with packets of 128 bytes that need no
+/// fragments. A window of 8 segments keeps the radio link busy.
 fn radio(per: f64, arq: &str, app: &str) -> String {
     format!(
         "[tcp]\nvariant = \"reno\"\nmss = \"88 B\"\nreceive_window = \"4096 B\"\n\
@@ -30,12 +30,13 @@ fn arq(protocol: &str, more: &str) -> String {
     format!("arq = {{ protocol = \"{protocol}\", {MAC}{more} }}")
 }
 
-/// Frames of 134 bytes, 55.8333 ms, and the mean access delay.
+/// Each frame takes 55.8333 ms (134 bytes) plus the mean access delay.
 #[test]
 fn a_mac_alone_has_the_throughput_of_its_frames_and_their_delay() {
     let got = goodput(&radio(0.0, &arq("none", ""), BULK));
     let wanted = 88.0 * 8.0 / (134.0 * 8.0 / 19_200.0 + 0.010);
-    // 30,000 exponential delays: 4 errors of their mean are 0.35 % of the time.
+    // The mean of 30,000 exponential delays has a standard error whose fourfold is 0.35 % of the
+    // time.
     assert!((got / wanted - 1.0).abs() < 0.005, "{got}, not {wanted}");
     let constant =
         "arq = { protocol = \"none\", mac = { access = \"constant\", delay = \"10 ms\" } }";
@@ -58,9 +59,9 @@ fn recovery_by_the_link_saves_tcp_from_its_losses() {
     }
 }
 
-/// Wong 1998, figure 4.17, with packets that need no fragments: selective repeat
-/// beats go-back-N, and RLP beats MDLP at a high loss; without loss the status
-/// frames of RLP cost what the others save.
+/// As in Wong 1998, figure 4.17 (here with packets that need no fragments), selective repeat beats
+/// go-back-N, and RLP beats MDLP at a high loss. Without loss the status frames of RLP cost more
+/// than the overhead of the others.
 #[test]
 fn protocols_rank_as_in_the_study() {
     let at = |per, protocol| goodput(&radio(per, &arq(protocol, ""), BULK));
@@ -71,7 +72,7 @@ fn protocols_rank_as_in_the_study() {
 }
 
 #[test]
-fn what_is_given_up_is_a_drop_of_its_own_cause_and_tcp_repairs_it() {
+fn abandoned_frames_have_their_own_drop_cause_and_tcp_repairs_them() {
     let file = "size = \"60 kB\"";
     let cases = [
         arq("lapb", ", n2 = 2, t1 = \"500 ms\""),
@@ -95,8 +96,8 @@ fn what_is_given_up_is_a_drop_of_its_own_cause_and_tcp_repairs_it() {
     }
 }
 
-/// A time-out of 1 s while the link still tries: TCP sends what is being
-/// recovered.
+/// A minimum RTO of 200 ms expires while the link still retransmits, so TCP retransmits segments
+/// that the link will deliver.
 #[test]
 fn retransmissions_that_compete_are_counted() {
     let text = radio(0.5, &arq("mdlp", ""), BULK);
@@ -119,7 +120,7 @@ fn the_window_and_the_queue_in_front_of_it_are_bounded() {
     assert!((1.0..4.0).contains(&mean), "{mean}");
     assert_eq!(metric(&done, "links", 2, "queue_max"), 5.0);
     assert!(metric(&done, "links", 2, "drops_congestion") > 0.0);
-    // The link without a protocol has no frames.
+    // A link without a protocol has no frames.
     assert!(done["links"][0]["metrics"]["frames_sent"].is_null());
 }
 
@@ -133,7 +134,7 @@ fn out_of_sequence_delivery_reorders_segments_and_in_sequence_does_not() {
     assert!(free > 5.0 * ordered.max(1.0), "{free} and {ordered}");
 }
 
-/// Marks stand for what would be dropped: the queue in front of the window.
+/// The queue before the window marks packets above its threshold.
 #[test]
 fn the_queue_marks() {
     let text = radio(0.0, &arq("lapb", ", window = 2"), BULK)
@@ -158,7 +159,7 @@ fn a_traced_run_is_the_same_run_and_has_the_queue() {
     assert_eq!(plain, again);
     let queue = traced.tables.iter().find(|table| table.name == "queue");
     assert!(queue.is_some_and(|table| format!("{table:?}").contains("packets")));
-    // Every frame is in the trace, those of the last instant at the MAC but for.
+    // Every frame is in the trace, except those that wait at the MAC when the run ends.
     let frames = traced.tables.iter().find(|table| table.name == "frames");
     let json: Value = serde_json::from_str(&plain.to_json(&scenario)).expect("JSON");
     let count = |name| metric(&json, "links", 2, name) + metric(&json, "links", 3, name);
@@ -178,7 +179,7 @@ fn a_traced_run_is_the_same_run_and_has_the_queue() {
     assert!((again - sum("retransmission", |again| again == 1)).abs() <= 2.0);
 }
 
-/// Packets of real programs meet the same link protocol.
+/// Packets of real programs use the same link protocol.
 #[test]
 fn packets_of_real_programs_are_recovered_too() {
     for protocol in ["lapb", "mdlp", "rlp"] {
@@ -201,7 +202,7 @@ fn packets_of_real_programs_are_recovered_too() {
 }
 
 #[test]
-fn a_resolved_scenario_says_every_parameter_and_reads_back() {
+fn a_resolved_scenario_has_all_parameters_and_reads_back() {
     for protocol in ["none", "lapb", "mdlp", "rlp"] {
         let text = radio(0.1, &arq(protocol, ""), BULK);
         let loaded = scenario::load(&text, "test", &[]).expect("a scenario");
@@ -216,7 +217,7 @@ fn a_resolved_scenario_says_every_parameter_and_reads_back() {
 }
 
 #[test]
-fn faults_are_told_in_one_line() {
+fn errors_have_one_line() {
     let cases = [
         (
             "arq = { protocol = \"rpl\" }",
@@ -285,8 +286,8 @@ fn faults_are_told_in_one_line() {
     }
 }
 
-/// Datagrams that come as fast as the link sends: the result, and the time that frames alone
-/// would take, in seconds.
+/// Sends datagrams at the rate of the link. Returns the result, and the time in seconds that the
+/// frames alone take.
 fn busy(protocol: &str, (rate, delay): (f64, f64), more: &str) -> (Value, f64) {
     const COUNT: f64 = 60.0;
     let (bits, frame) = (800.0, 134.0 * 8.0);
@@ -306,8 +307,8 @@ fn busy(protocol: &str, (rate, delay): (f64, f64), more: &str) -> (Value, f64) {
     (result(&text), COUNT * (delay + frame / rate))
 }
 
-/// No link protocol starves its data, from 4.8 kbit/s to 1 Mbit/s, however long each frame waits
-/// for the medium: its own frames leave room for those with packets.
+/// No link protocol starves its data, from 4.8 kbit/s to 1 Mbit/s and for any access delay, because
+/// its own frames leave time for frames with packets.
 #[test]
 fn no_protocol_starves_at_any_rate_and_access_delay() {
     for protocol in ["rlp", "lapb", "mdlp", "none"] {
@@ -333,10 +334,10 @@ fn no_protocol_starves_at_any_rate_and_access_delay() {
     }
 }
 
-/// A flow whose datagrams no longer get through a link protocol is told, with the link.
+/// A flow whose datagrams a link protocol no longer delivers is reported as starved.
 #[test]
-fn a_flow_that_starves_is_told() {
-    // The link tries for ever, and nothing passes from 1 s on.
+fn a_starved_flow_is_reported() {
+    // The link retransmits forever, and nothing passes after 1 s.
     let text = "max_duration = \"600 s\"\n[[links]]\nname = \"radio\"\nbetween = [\"bs\", \"mh\"]\n\
                 down = { rate = \"30 kbit/s\", delay = \"1 ms\", \
                 channel = { outage = { start = \"1 s\", duration = \"3600 s\" } } }\n\

@@ -21,9 +21,9 @@ fn goodput(receive: &str, variant: &str) -> f64 {
         .expect("a number")
 }
 
-/// 64 KiB a round trip of half a second are 1 Mbit/s; a buffer that may grow
-/// does as well as one that is large from the start, within the round trips in
-/// which it had to find that out.
+/// A fixed window of 64 KiB per round trip of half a second gives 1 Mbit/s. A growing buffer gives
+/// nearly the rate of a buffer that is large from the start; the rest is lost in the round trips of
+/// its growth.
 #[test]
 fn a_buffer_that_grows_fills_a_long_fat_link() {
     for variant in ["sack", "cubic"] {

@@ -1,12 +1,12 @@
-//! Counters of links and flows add up, whatever the path and whenever the run ends.
+//! The counters of links and flows add up, for any path and any end of the run.
 
 use crate::common::{expand, metric, result};
 use farlink_sim::{Column, Monitor, TraceOptions, drop_causes, trace};
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// Bulk transfers and datagrams from a to c over a link that may be slow, lossy, with
-/// other traffic or with a protocol, cut off at some time.
+/// Bulk transfers and datagrams from a to c, stopped at some time, over a link that may be slow or
+/// lossy, or have cross traffic or a protocol.
 fn path() -> impl Strategy<Value = String> {
     let channel = prop_oneof![
         Just(""),
@@ -59,9 +59,9 @@ fn sum(result: &Value, list: &str, which: usize, prefix: &str) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
-    /// A link sends no more than its rate lets it; what it lost is the sum over the
-    /// causes, and what the flows lost; what it sent has arrived, was lost or is on
-    /// the way; no flow gets more than the link carries.
+    /// A link sends no more than its rate allows. Its losses are the sum over the causes, and the
+    /// sum over the flows. Each packet that it sent has arrived, was lost or is in flight. No flow
+    /// gets more than the link carries.
     #[test]
     fn counters_add_up(text in path()) {
         let scenario = expand(&text);
@@ -93,7 +93,7 @@ proptest! {
                 .count() as f64;
             let on_the_way = of("packets") - came - (drops - of("drops_congestion"))
                 + beyond(&done, link, &text);
-            // A frame that is to be sent again is on its way, too.
+            // Frames that wait for their retransmission are in flight, too.
             let most = rate * (config.delay.as_secs_f64() + 1.0) / 320.0 + 200.0;
             prop_assert!((0.0..=most).contains(&on_the_way), "{on_the_way} on {link}");
         }
@@ -108,8 +108,8 @@ proptest! {
     }
 }
 
-/// Packets that came over the link and were refused at its far end: damaged ones,
-/// which a link without a protocol delivers.
+/// Returns the number of packets that a link delivered and that were refused at its far end:
+/// damaged packets of a link without a protocol.
 fn beyond(done: &Value, link: usize, text: &str) -> f64 {
     if text.contains("arq") && link >= 2 {
         0.0
@@ -118,9 +118,9 @@ fn beyond(done: &Value, link: usize, text: &str) -> f64 {
     }
 }
 
-/// 60 kbit/s for 2 s are 15,000 bytes, however much waits for them.
+/// 60 kbit/s for 2 s are 15,000 bytes, however many packets wait.
 #[test]
-fn a_link_reports_what_has_left_it() {
+fn a_link_counts_departed_bytes() {
     let text = "duration = \"2 s\"\n[tcp]\nvariant = \"sack\"\ninitial_window = 20\n\
          [[links]]\nbetween = [\"a\", \"b\"]\n\
          down = { rate = \"60 kbit/s\", delay = \"10 ms\", queue = \"unlimited\" }\n\
@@ -132,9 +132,9 @@ fn a_link_reports_what_has_left_it() {
     assert!((0.85..=1.0).contains(&share), "{share}");
 }
 
-/// 40 kbit/s of datagrams over 20 kbit/s come at 20, headers included.
+/// Datagrams sent at 40 kbit/s over 20 kbit/s arrive at 20 kbit/s, headers included.
 #[test]
-fn datagrams_come_no_faster_than_the_link() {
+fn datagrams_arrive_no_faster_than_the_link() {
     let text = "[[links]]\nbetween = [\"a\", \"b\"]\n\
          down = { rate = \"20 kbit/s\", delay = \"10 ms\", queue = \"unlimited\" }\n\
          [[flows]]\nfrom = \"a\"\nto = \"b\"\napp = \"cbr\"\nrate = \"40 kbit/s\"\n\
@@ -143,7 +143,7 @@ fn datagrams_come_no_faster_than_the_link() {
     assert!((19e3..=20e3).contains(&goodput), "{goodput}");
 }
 
-/// A frame that its check sequence refuses is one loss of one packet.
+/// A frame with a wrong check sequence is one loss of one packet.
 #[test]
 fn a_damaged_frame_is_lost_once() {
     let text = "[[links]]\nbetween = [\"a\", \"b\"]\narq = { protocol = \"none\" }\n\

@@ -1,4 +1,4 @@
-//! BBR on whole paths: what it fills, and what waits in the queue.
+//! BBR on whole paths: its share of the link, and the queue that it causes.
 
 use farlink_sim::{Monitor, Table, Trace, TraceOptions, scenario, trace};
 
@@ -23,7 +23,7 @@ fn column(table: &Table, name: &str) -> Vec<f64> {
     numbers.into_iter().map(|n| n as f64).collect()
 }
 
-/// Bits per second delivered in order between two times in seconds.
+/// Returns the bits per second delivered in order between two times in seconds.
 fn goodput(trace: &Trace, from: f64, to: f64) -> f64 {
     let delivered = table(trace, "delivered");
     let (time, bytes) = (column(delivered, "time"), column(delivered, "bytes"));
@@ -58,13 +58,14 @@ app = "bulk"
 duration = "130 s"
 "#;
 
-/// Capacity of the satellite link for data: 1460 bytes in packets of 1500.
+/// Capacity of the satellite link for data, 1460 of 1500 bytes per packet.
 const FULL: f64 = 2_048_000.0 * 1460.0 / 1500.0;
-/// Bandwidth-delay product of the path in segments: 0.52 s and the time that a
-/// segment takes on the links, at 170.67 segments a second.
+/// Bandwidth-delay product of the path in segments: 0.52 s plus the transmission times of a segment
+/// on the links, at 170.67 segments per second.
 const PRODUCT: f64 = (0.52 + 0.007_059) * 2_048_000.0 / 12_000.0;
 
-/// Most packets that waited for the satellite link between two times in seconds.
+/// Returns the maximum number of packets that wait for the satellite link between two times in
+/// seconds.
 fn queue(trace: &Trace, from: f64, to: f64) -> f64 {
     let queue = table(trace, "queue");
     let (time, link) = (column(queue, "time"), column(queue, "link"));
@@ -76,7 +77,7 @@ fn queue(trace: &Trace, from: f64, to: f64) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Least window of the sender between two times in seconds.
+/// Returns the minimum window of the sender between two times in seconds.
 fn least_window(trace: &Trace, from: f64, to: f64) -> f64 {
     let state = table(trace, "state");
     let (time, side, cwnd) = (
@@ -93,18 +94,18 @@ fn least_window(trace: &Trace, from: f64, to: f64) -> f64 {
 #[test]
 fn a_satellite_link_is_full_between_two_looks_at_the_round_trip() {
     let run = play(GEO, &[]);
-    // Startup fills the pipe within 4 s, and a queue of the startup gain less
-    // one product; after Drain the window allows a queue of one product and
-    // three quanta, and probing leaves a quarter of a product.
+    // Startup fills the pipe within 4 s, plus a queue of the startup gain minus one product. After
+    // Drain the window allows a queue of one product and three quanta, and probing leaves a quarter
+    // of a product in the queue.
     assert!(goodput(&run, 4.0, 10.0) > 0.99 * FULL);
     assert!(queue(&run, 0.0, 10.0) <= 1.885 * PRODUCT + 10.0);
-    // The first ProbeRTT is over by 12 s, and another begins after 24 s.
+    // The first ProbeRTT ends before 12 s, and the next starts after 24 s.
     assert!(least_window(&run, 10.0, 12.0) <= 4.0 * 1460.0);
     assert!(least_window(&run, 13.0, 24.0) > PRODUCT * 1460.0);
     assert!(goodput(&run, 13.0, 24.0) > 0.99 * FULL);
     let waiting = queue(&run, 13.0, 24.0);
     assert!(waiting <= 0.25 * PRODUCT + 6.0 + 2.0, "{waiting}");
-    // A ProbeRTT costs two round trips here: nine tenths of the rate remain.
+    // A ProbeRTT costs two round trips here, so 90 % of the rate remain.
     let all = goodput(&run, 10.0, 130.0) / FULL;
     assert!((0.90..0.95).contains(&all), "{all}");
 }
@@ -125,7 +126,7 @@ fn bit_errors_cost_a_satellite_link_little() {
     ];
     let clean = goodput(&play(GEO, &[]), 10.0, 130.0);
     let bbr = goodput(&play(GEO, &errors), 10.0, 130.0);
-    // 1.2 % of the segments are lost.
+    // The errors lose 1.2 % of the segments.
     assert!(bbr > 0.95 * clean, "{bbr} of {clean}");
     let [down, up] = errors;
     let sack = goodput(
@@ -136,7 +137,7 @@ fn bit_errors_cost_a_satellite_link_little() {
     assert!(bbr > 4.0 * sack, "{bbr} against {sack}");
 }
 
-/// Runs a flow over one link of this rate and queue, 50 ms there and back.
+/// Runs a flow over one link of this rate and queue, with a round trip of 50 ms.
 fn one_link(rate: &str, queue: &str, duration: &str) -> Trace {
     let text = format!(
         r#"
@@ -166,7 +167,7 @@ fn a_gigabit_path_is_full_within_a_second() {
 }
 
 #[test]
-fn what_startup_loses_in_a_buffer_of_one_product_is_repaired() {
+fn losses_of_startup_in_a_buffer_of_one_bdp_are_repaired() {
     let run = one_link("100 Mbit/s", r#"{ bytes = "625 kB" }"#, "8 s");
     let share = goodput(&run, 4.0, 8.0) / (1e8 * 1460.0 / 1500.0);
     assert!(share > 0.98, "{share}");

@@ -1,12 +1,13 @@
-//! BBR under random loss, beside measurements of Linux.
+//! BBR under random loss, against measurements of Linux.
 //!
-//! Use of the link is bits of packets that arrived over what the link carries, in %. Queues of a
-//! window, loss of data packets, windows that do not limit.
+//! The use of the link in % is the number of bits that arrived in packets, divided by the capacity
+//! of the link. The queues hold a window, only data packets are lost, and receive windows do not
+//! limit.
 
 use farlink_sim::{Monitor, run, scenario};
 use serde_json::Value;
 
-/// Path with a rate in Mbit/s, a delay each way in ms and a queue of packets.
+/// Path: rate in Mbit/s, delay in each direction in ms, queue in packets.
 #[derive(Clone, Copy, Debug)]
 struct Path(u32, u32, u32);
 
@@ -15,7 +16,7 @@ const ROWS: [&str; 2] = [
     "profile = \"linux\"\nvariant = \"bbr\"\nreceive_window_max = \"64 MiB\"",
 ];
 
-/// Returns the use of the link of each of `runs` runs of so many seconds.
+/// Returns the use of the link in each of `runs` runs of `seconds`.
 fn used(tcp: &str, path: Path, loss: f64, seconds: u32, runs: u64) -> Vec<f64> {
     let Path(rate, delay, queue) = path;
     let text = format!(
@@ -38,8 +39,8 @@ fn used(tcp: &str, path: Path, loss: f64, seconds: u32, runs: u64) -> Vec<f64> {
     (0..runs).map(share).collect()
 }
 
-/// Linux 4.11 over Mahimahi, 100 Mbit/s, 50 ms each way, queue of 1,000 packets: three published
-/// series of one run of 60 s each.
+/// Linux 4.11 over Mahimahi with 100 Mbit/s, 50 ms in each direction and a queue of 1,000 packets:
+/// three published series of one run of 60 s each.
 #[test]
 fn bbr_keeps_the_link_busy_under_random_loss() {
     for row in ROWS {
@@ -53,10 +54,10 @@ fn bbr_keeps_the_link_busy_under_random_loss() {
     }
 }
 
-/// Shares of loss, and the kernel's median use of the link at each in % of what survives.
+/// Shares of loss, each with the kernel's median use of the link in % of the packets that survive.
 type Medians = &'static [(f64, f64)];
 
-/// Linux 6.18 in the emulator, of what survives the loss: medians of
+/// Linux 6.18 in the emulator, in % of the packets that survive the loss. The medians are from
 /// tests/validation/kernel/results.csv.
 #[test]
 fn bbr_is_within_a_tenth_of_a_kernel_at_windows_of_100_and_1000() {

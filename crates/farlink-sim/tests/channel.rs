@@ -1,5 +1,5 @@
-//! Pitfalls of the best-known emulator, tried with whole runs: a mean loss is the mean loss
-//! whatever the bursts, and a queue limit on a long link costs no rate.
+//! Known pitfalls of the best-known emulator, in whole runs: the mean loss must not depend on the
+//! bursts, and a queue limit on a long link must not reduce the rate.
 
 use farlink_sim::{Asked, Column, Monitor, run, sample_channel, scenario};
 use serde_json::Value;
@@ -14,8 +14,8 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap()
 }
 
-/// Seconds that so many full packets take over 250 ms each way, with a queue of
-/// a tenth of what is in flight.
+/// Returns the seconds that `packets` full packets take over 250 ms in each direction, with a queue
+/// of a tenth of the bandwidth-delay product.
 fn transfer(packets: u64, kilobits: u64) -> f64 {
     let size = 1460 * packets;
     let text = format!(
@@ -35,9 +35,9 @@ fn transfer(packets: u64, kilobits: u64) -> f64 {
 
 #[test]
 fn the_rate_over_a_geostationary_link_is_the_one_configured() {
-    // If the limit of the queue counted packets in flight, the link would carry a
-    // tenth of its rate. What the handshake and the first window cost is the same
-    // for both sizes.
+    // If the limit of the queue counted packets in flight, the link would carry a tenth of its
+    // rate. The cost of the handshake and of the first window is the same for both sizes, so it
+    // cancels.
     for kilobits in [2048, 12_000, 100_000] {
         let more = transfer(40_000, kilobits) - transfer(20_000, kilobits);
         let expected = 20_000.0 * 1500.0 * 8.0 / (kilobits as f64 * 1000.0);
@@ -50,9 +50,8 @@ fn the_rate_over_a_geostationary_link_is_the_one_configured() {
 
 #[test]
 fn a_mean_loss_of_five_per_cent_is_that_at_any_correlation() {
-    // Of a chain per packet and of one in time, a million packets each. The
-    // deviation of the mean of a chain with memory m is that of independent
-    // losses times sqrt((1 + m) / (1 - m)).
+    // A million packets each through a chain per packet and a chain in time. The deviation of the
+    // mean of a chain with memory m is that of independent losses times sqrt((1 + m) / (1 - m)).
     for burst in ["1.0527", "2", "10", "100", "\"2 ms\"", "\"50 ms\""] {
         let text = format!(
             "[[links]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\ndown = {{ rate = \"12 Mbit/s\", \
@@ -85,7 +84,7 @@ fn a_mean_loss_of_five_per_cent_is_that_at_any_correlation() {
 }
 
 #[test]
-fn a_run_loses_what_its_channel_says_and_tells_what_follows_from_it() {
+fn a_run_loses_the_share_of_its_channel_and_reports_derived_values() {
     let text = "[[links]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\ndown = { rate = \"100 Mbit/s\", \
                 delay = \"1 ms\", channel = { gilbert = { loss = 0.05, burst = 4 } } }\nup = { rate \
                 = \"100 Mbit/s\", delay = \"1 ms\" }\n[[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \
@@ -96,7 +95,7 @@ fn a_run_loses_what_its_channel_says_and_tells_what_follows_from_it() {
         number(&down["metrics"]["drops_loss"]),
         number(&down["metrics"]["packets"]),
     );
-    // Memory 1 - 1 / 4 - 0.05 / 0.95 / 4 = 0.737.
+    // The memory is 1 - 1 / 4 - 0.05 / 0.95 / 4 = 0.737.
     let error = (0.05 * 0.95 / packets * 1.737 / 0.263f64).sqrt();
     assert!(
         (drops / packets - 0.05).abs() < 4.0 * error,

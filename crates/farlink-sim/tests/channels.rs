@@ -1,6 +1,6 @@
-//! The channel processes of the studies in whole runs: what the scenario says is
-//! what TCP meets. Where its closed form does not depend on when TCP sends, the
-//! loss is held to it; where it does, to bounds.
+//! The channel processes of the studies in whole runs: TCP experiences what the scenario states. If
+//! the closed form of the loss does not depend on TCP's sending times, the loss must match it,
+//! otherwise it must be within bounds.
 
 use farlink_sim::{Monitor, run, scenario};
 use serde_json::Value;
@@ -19,14 +19,14 @@ fn flow(result: &Value, name: &str) -> f64 {
         .unwrap_or_else(|| panic!("{name} of {result}"))
 }
 
-/// A metric of the first link's way to the receiver (0) or back (1).
+/// Returns a metric of the first link's direction to the receiver (0) or back (1).
 fn link(result: &Value, way: usize, name: &str) -> f64 {
     result["links"][way]["metrics"][name]
         .as_f64()
         .unwrap_or_else(|| panic!("{name} of {result}"))
 }
 
-/// A bulk flow of some seconds over one link.
+/// Returns a bulk flow of `seconds` over one link.
 fn text(mss: u32, direction: &str, channel: &str, seconds: u32, up: &str) -> String {
     format!(
         "[tcp]\nvariant = \"newreno\"\nmss = \"{mss} B\"\nreceive_window = \"64 KiB\"\n\
@@ -45,12 +45,12 @@ fn near(measured: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// Leung 1998, equation 1: the chain moves per packet, so TCP sees its loss
-/// however it sends. Packets of 554 bytes have 40 of headers here, 42 in the study.
-/// A run of 100,000 packets has a standard error of 5 % of a loss of 0.02 in rain
-/// of 20 packets, four runs half of it; four of these are the bound.
+/// Leung 1998, equation 1. The chain changes per packet, so its loss does not depend on TCP's
+/// sending times. Packets of 554 bytes have 40 bytes of headers here, and 42 in the study. At a
+/// loss of 0.02 in rains of 20 packets, a run of 100,000 packets has a standard error of 5 %, and
+/// four runs have half of it. The bound is four standard errors.
 #[test]
-fn rain_loses_what_equation_1_says() {
+fn rain_loses_the_share_of_equation_1() {
     for (b, g, loss) in [(0.01, 0.05, 0.02), (0.05, 0.5, 0.01)] {
         let channel =
             format!("satellite = {{ b = {b}, g = {g}, loss = {loss}, loss_size = \"554 B\" }}");
@@ -70,8 +70,8 @@ fn rain_loses_what_equation_1_says() {
     }
 }
 
-/// Leung 1998, figure 5.3: the average loss grows with speed; and throughput falls
-/// with it (figure 5.4). The per-packet rule does not look at when TCP sends.
+/// As in Leung 1998, the average loss grows with speed (figure 5.3) and throughput falls (figure
+/// 5.4). The per-packet rule does not depend on TCP's sending times.
 #[test]
 fn fades_lose_more_at_speed() {
     let at = |kmh: u32| {
@@ -85,15 +85,14 @@ fn fades_lose_more_at_speed() {
         (loss, flow(&run, "goodput"))
     };
     let [slow, middle, fast] = [30, 75, 120].map(at);
-    // Bad shares 0.40 and 0.45 of packets of 552 bytes.
+    // The shares of bad packets of 552 bytes are 0.40 and 0.45.
     near(middle.0, 0.2 * 0.397, 0.06);
     near(fast.0, 0.2 * 0.4465, 0.06);
     assert!(fast.0 > 1.1 * slow.0, "{slow:?} {fast:?}");
     assert!(fast.1 < slow.1, "{slow:?} {fast:?}");
 }
 
-/// Handoffs lose what is sent in them, or hold it up: then nothing is lost, and
-/// the transfer is faster.
+/// Handoffs drop packets, or hold them. Held packets are not lost, and the transfer is faster.
 #[test]
 fn handoffs_drop_or_forward() {
     let with = |handoff: &str| {
@@ -102,25 +101,25 @@ fn handoffs_drop_or_forward() {
              handoff = \"{handoff}\" }}"
         );
         let direction = "rate = \"19.2 kbit/s\", delay = \"1 ms\"";
-        // The window of the study's section 5.5.
+        // Window of section 5.5 of the study.
         result(&text(512, direction, &channel, 20_000, "").replace("64 KiB", "8 KiB"))
     };
     let (dropped, forwarded) = (with("drop"), with("forward"));
     let losses = link(&dropped, 0, "drops_handoff");
-    // 20,000 s have 550 handoffs of 1.73 s: seven packets of 0.23 s at most, and
-    // after the first time-out fewer.
+    // 20,000 s have 550 handoffs of 1.73 s. Each loses at most seven packets of 0.23 s, and fewer
+    // after the first time-out.
     assert!((550.0..4500.0).contains(&losses), "{losses}");
     assert!(flow(&dropped, "timeouts") > 100.0);
     assert_eq!(link(&forwarded, 0, "drops"), 0.0);
     let gain = flow(&forwarded, "goodput") / flow(&dropped, "goodput");
     assert!(gain > 1.0, "{gain}");
-    // The ceiling: 512 of 552 bytes at 19.2 kbit/s, for 500 of 525 m.
+    // The maximum is 512 of 552 bytes at 19.2 kbit/s, for 500 of 525 m.
     let ceiling = 19_200.0 * 512.0 / 552.0 * 500.0 / 525.0;
     near(flow(&forwarded, "goodput"), ceiling, 0.03);
 }
 
-/// Wong 1998, section 3.2.4: a period of congestion takes everything; with one
-/// state for both ways, ACKs too.
+/// Wong 1998, section 3.2.4: a period of congestion loses every packet. If both directions share
+/// their state, ACKs are lost in the same periods.
 #[test]
 fn congestion_takes_everything_while_it_lasts() {
     let period = "congestion = { duration = \"5 s\", share = 0.05, shared = true }";
@@ -131,14 +130,14 @@ fn congestion_takes_everything_while_it_lasts() {
         link(&run, 0, "drops_congestion") / link(&run, 0, "packets"),
         link(&run, 1, "drops_congestion") / link(&run, 1, "packets"),
     );
-    // TCP falls silent in a period, so it loses less than the share of time.
+    // TCP sends little in a period, so its loss is less than the share of time.
     assert!((0.002..0.05).contains(&data), "{data}");
     assert!(acks > 0.0 && acks < 0.05, "{acks}");
     assert!(flow(&run, "timeouts") > 150.0);
 }
 
-/// Datagrams at a constant rate lose the share of time that the link is out, in bursts of one
-/// outage; held ones are lost in no run and come when it is over.
+/// Datagrams at a constant rate lose the share of time of the outages, in bursts of one outage. If
+/// they are held, none is lost, and they arrive at the end of the outage.
 #[test]
 fn an_outage_takes_its_share_of_time() {
     let run = |packets: &str| {
@@ -153,15 +152,15 @@ fn an_outage_takes_its_share_of_time() {
         let (_, links) = head.split_once("[[links]]").unwrap();
         result(&format!("[[links]]{links}{udp}"))
     };
-    // 10 datagrams a second: 20 of 80, a hundred times.
+    // At 10 datagrams per second, each of 100 outages loses 20 of 80.
     let (dropped, held) = (run("drop"), run("hold"));
     assert!((1999.0..=2001.0).contains(&link(&dropped, 0, "drops_fade")));
     assert_eq!(link(&held, 0, "drops"), 0.0);
     near(flow(&held, "delay_max"), 2.0 + 0.058, 0.03);
 }
 
-/// West and Vaidya 1997, section 4.3: of errors at 64 KiB from each other, 20 of
-/// 1500 hit the IP header; the rest fails the TCP checksum of the receiver.
+/// West and Vaidya 1997, section 4.3: of errors at a mean distance of 64 KiB, 20 of 1500 hit the IP
+/// header. The others fail the receiver's TCP checksum.
 #[test]
 fn byte_errors_fail_one_checksum_or_the_other() {
     let channel = "byte_errors = { distance = \"64 KiB\" }";
@@ -181,8 +180,8 @@ fn byte_errors_fail_one_checksum_or_the_other() {
     near(ip / (ip + tcp), 20.0 / 1500.0, 0.5);
 }
 
-/// Leung 1998, section 3.3.2: in order, the delay of an ACK is a round trip of
-/// the distribution; overtaking makes TCP believe in losses.
+/// Leung 1998, section 3.3.2: if packets keep their order, the delay of an ACK is a round trip of
+/// the distribution. If packets may overtake each other, TCP mistakes this for losses.
 #[test]
 fn the_internet_delays_and_may_reorder() {
     let with = |order: &str| {
@@ -198,14 +197,14 @@ fn the_internet_delays_and_may_reorder() {
     assert_eq!(flow(&ordered, "segments_retransmitted"), 0.0);
     assert!(flow(&overtaking, "segments_retransmitted") > 100.0);
     assert_eq!(link(&overtaking, 0, "drops"), 0.0);
-    // 200 ms both ways, 12.3 ms on average, and waiting for those before.
+    // 200 ms in both directions together, 12.3 ms on average, and the wait for earlier packets.
     let rtt = flow(&ordered, "rtt_mean");
     assert!((0.2122..0.26).contains(&rtt), "{rtt}");
     assert!(flow(&ordered, "rtt_min") > 0.21);
 }
 
-/// EN 302 307-1, Table 13: 16APSK 2/3 (2.637 bit per symbol) at 10 dB with a margin
-/// of 1 dB, QPSK 1/2 (0.989) at 2 dB; nothing is lost in between.
+/// EN 302 307-1, Table 13: 16APSK 2/3 (2.637 bit per symbol) at 10 dB with a margin of 1 dB, QPSK
+/// 1/2 (0.989) at 2 dB. The change between them loses no packet.
 #[test]
 fn adaptive_coding_slows_down_and_loses_nothing() {
     let at = |trace: &str| {
@@ -219,10 +218,10 @@ fn adaptive_coding_slows_down_and_loses_nothing() {
         );
         let run = result(&text);
         assert_eq!(link(&run, 0, "drops"), 0.0);
-        // Headers are 40 of 1500 bytes.
+        // Headers take 40 of 1500 bytes.
         flow(&run, "goodput") * 1500.0 / 1460.0
     };
-    // The window of 1 MiB waits at the transmitter, so the link is always busy.
+    // The window of 1 MiB always fills the transmitter's queue, so the link is busy.
     near(at("0,10\\n"), 2_637_201.0, 0.01);
     near(at("0,2\\n"), 988_858.0, 0.01);
     near(at("0,10\\n100,2\\n"), 0.5 * (2_637_201.0 + 988_858.0), 0.01);
@@ -230,8 +229,8 @@ fn adaptive_coding_slows_down_and_loses_nothing() {
 
 const MIX: &str = include_str!("../../../scenarios/internet-leung1998.toml");
 
-/// Leung 1998, section 3.3.1: the bottleneck router with its mix of applications
-/// has a congestion probability of 0.05 +- 0.01.
+/// Leung 1998, section 3.3.1: the bottleneck router has a congestion probability of 0.05 +- 0.01
+/// with its mix of applications.
 #[test]
 fn the_application_mix_congests_the_router_as_measured() {
     let run = result(MIX);

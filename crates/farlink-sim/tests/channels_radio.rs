@@ -1,9 +1,9 @@
-//! Traces, fading, radio and orbits in whole runs.
+//! Traces, fading, radios and orbits in whole runs.
 
 use farlink_sim::{Monitor, run, scenario};
 use serde_json::Value;
 
-/// `down` as it is written; 5 MB from a to b with TCP SACK.
+/// Returns a scenario with this direction down and these keys of a flow from a to b, with TCP SACK.
 fn text(down: &str, rest: &str) -> String {
     format!(
         "[tcp]\nreceive_window = \"1 MiB\"\n[[links]]\nname = \"link\"\nbetween = [\"a\", \"b\"]\n\
@@ -15,7 +15,7 @@ fn text(down: &str, rest: &str) -> String {
 const FILE: &str = "size = \"5 MB\"";
 const BULK: &str = "app = \"bulk\"\nduration = \"60 s\"";
 
-/// The files that the scenarios of these tests name.
+/// Returns the texts of the files that the scenarios of these tests name.
 fn read(name: &str) -> Result<String, String> {
     match name {
         "12.trace" => Ok("1\n".to_owned()),
@@ -52,8 +52,8 @@ fn link(result: &Value, metric: &str) -> f64 {
     result["links"][0]["metrics"][metric].as_f64().unwrap()
 }
 
-/// The rate that a trace gives is the rate that a flow gets, to 0.5 % of a
-/// minute of which the first round trips are slow start.
+/// A flow gets the rate of a trace, within 0.5 % over a minute whose first round trips are slow
+/// start.
 #[test]
 fn a_flow_fills_a_trace_as_it_fills_a_constant_rate() {
     let queue = "delay = \"10 ms\", queue = { packets = 200 }";
@@ -69,7 +69,7 @@ fn a_flow_fills_a_trace_as_it_fills_a_constant_rate() {
         assert!((rate / 12e6 - 1.0).abs() < 0.005, "{rate}");
         rates.push(rate);
     }
-    // The two spellings of the packet-delivery trace are the same run.
+    // The two forms of the packet-delivery trace give the same run.
     assert_eq!(rates[1], rates[2]);
 }
 
@@ -89,7 +89,7 @@ fn a_file_becomes_part_of_the_resolved_scenario() {
     let trace = &value["links"][0]["down"]["rate_trace"];
     assert_eq!(trace["from"], "step.csv");
     assert!(trace["file"].is_null() && trace["data"].as_str().unwrap().starts_with("time"));
-    // Another file can be laid over it.
+    // An override can replace the file.
     let set = [("links.0.down.rate_trace.file", "12.trace")];
     let fault = load(&resolved, &set).unwrap_err();
     assert!(fault.contains("repeat would be ignored"), "{fault}");
@@ -114,7 +114,7 @@ fn an_override_with_a_trace_stands_for_the_rate() {
 }
 
 #[test]
-fn a_trace_that_cannot_be_read_is_an_error() {
+fn an_unreadable_trace_is_an_error() {
     let named = text(
         "rate_trace = { file = \"lte.trace\" }, delay = \"10 ms\"",
         FILE,
@@ -136,8 +136,8 @@ fn a_trace_that_cannot_be_read_is_an_error() {
     );
 }
 
-/// Between the runs a random offset differs; within one it is the same for rate
-/// and delay, and not for the other direction.
+/// A random offset differs between runs. Within a run, it is the same for rate and delay of a
+/// direction, and differs between directions.
 #[test]
 fn runs_begin_at_random_places_of_a_trace_when_asked_to() {
     let random = text(
@@ -152,7 +152,7 @@ fn runs_begin_at_random_places_of_a_trace_when_asked_to() {
     let mut distinct = durations.clone();
     distinct.sort_by(f64::total_cmp);
     distinct.dedup();
-    // Runs that meet one row alone take the same time wherever they began in it.
+    // Runs within a single row of the trace take the same time from any start.
     assert!(distinct.len() >= 3, "{durations:?}");
     assert_eq!(
         durations[2],
@@ -161,9 +161,9 @@ fn runs_begin_at_random_places_of_a_trace_when_asked_to() {
     );
 }
 
-/// A delay trace moves the round trip: 20 ms + 10 ms in the first ten seconds.
+/// A delay trace changes the round-trip time: 20 ms + 10 ms in the first ten seconds.
 #[test]
-fn a_delay_trace_is_seen_in_the_round_trip() {
+fn a_delay_trace_changes_the_round_trip_time() {
     let down = "rate = \"10 Mbit/s\", delay = \"0 s\", \
                 channel = { delay_trace = { file = \"step.csv\" } }";
     let measured = result(&text(down, "size = \"200 kB\""));
@@ -171,8 +171,8 @@ fn a_delay_trace_is_seen_in_the_round_trip() {
     assert!((0.030..0.032).contains(&rtt), "{rtt}");
 }
 
-/// vatne2006 sec. 6.2 at P_E = 0.1: the packets that a run loses are the share
-/// that the chain says, in both models and directions, to a quarter.
+/// Vatne and Haugen 2006, section 6.2, at P_E = 0.1: both models and both directions lose the share
+/// of packets that the chain gives, within a quarter.
 #[test]
 fn fades_lose_their_share_of_a_flow() {
     for model in [
@@ -201,8 +201,8 @@ fn fades_lose_their_share_of_a_flow() {
     }
 }
 
-/// Over a satellite at 550 km the round trip is that of the geometry: 4 times the
-/// range, 550 to 1123 km.
+/// Over a satellite at 550 km the round-trip time follows from the geometry: 4 times the range of
+/// 550 to 1123 km.
 #[test]
 fn the_round_trip_over_an_orbit_is_that_of_its_range() {
     let orbit = "channel = { orbit = { altitude = \"550 km\", min_elevation = 25 } }";
@@ -214,28 +214,28 @@ fn the_round_trip_over_an_orbit_is_that_of_its_range() {
     );
     let measured = result(&text);
     let rtt = flow(&measured, "rtt_min") * 1e3;
-    // 4 * 550 km / c = 7.338 ms, met once in a pass; both directions see the same
-    // satellite. A packet and its ACK take 1.3 ms.
+    // The minimum of 4 * 550 km / c = 7.338 ms occurs once per pass, and both directions use the
+    // same satellite. A packet and its ACK take 1.3 ms.
     assert!((7.338..8.8).contains(&rtt), "{rtt}");
 }
 
-/// A reconfiguration every 15 s that drops for 100 ms: a saturated link loses its
-/// share, for the cause `handoff`.
+/// A reconfiguration every 15 s drops packets for 100 ms. A saturated link loses this share, for
+/// the cause `handoff`.
 #[test]
 fn reconfigurations_lose_packets_for_their_cause() {
     let down = "rate = \"10 Mbit/s\", delay = \"20 ms\", queue = { packets = 100 }, channel = { \
                 reconfiguration = { delay = [\"0 s\", \"20 ms\"], interruption_time = \"100 ms\" } }";
     let measured = result(&text(down, BULK));
     let lost = link(&measured, "drops_handoff");
-    // At 12, 27, 42 and 57 s, some 80 packets each; less once a loss is noticed.
+    // Each at 12, 27, 42 and 57 s loses about 80 packets, or fewer once TCP notices a loss.
     assert!((100.0..=340.0).contains(&lost), "{lost}");
     assert_eq!(link(&measured, "drops_loss"), 0.0);
 }
 
-/// vatne2006 sec. 5.2.2 as intended, at 3 m: packets of 104 bytes are lost with
-/// 14 %, those with the handshake and those of the end are fewer than 1 in 100.
+/// Vatne and Haugen 2006, section 5.2.2 as intended, at 3 m: 14 % of packets of 104 bytes are lost.
+/// Packets of the handshake and of the end are fewer than 1 in 100.
 #[test]
-fn a_radio_loses_what_its_budget_says() {
+fn a_radio_loses_the_share_of_its_link_budget() {
     let down = "rate = \"250 kbit/s\", delay = \"1 ms\", channel = { radio = { band = \"2400 MHz\", \
                 distance = \"3 m\", noise = \"vatne2006\" } }";
     let measured = result(&text(down, "size = \"60 kB\"\ntcp = { mss = \"64 B\" }"));
@@ -243,8 +243,8 @@ fn a_radio_loses_what_its_budget_says() {
     assert!((0.11..0.17).contains(&share), "{share}");
 }
 
-/// Nodes that move change the loss in time, and both directions see the same
-/// places: a run is still a function of scenario and seed.
+/// Moving nodes change the loss over time, and both directions have the same positions. The run is
+/// still a function of scenario and seed.
 #[test]
 fn nodes_that_move_change_the_loss() {
     let down = "rate = \"250 kbit/s\", delay = \"1 ms\", channel = { radio = { band = \"2400 MHz\", \
@@ -270,10 +270,10 @@ fn nodes_that_move_change_the_loss() {
     assert!(most > 1.05 * least, "{shares:?}");
 }
 
-/// The scenario of the library: the round trip is never below that over two ranges
-/// of 550 km each way, and each of the four changes of a minute costs packets.
+/// In this scenario of the library, the round trip is never below that of two ranges of 550 km in
+/// each direction, and each of the four changes per minute costs packets.
 #[test]
-fn the_leo_of_the_library_is_what_it_says() {
+fn the_leo_of_the_library_has_the_documented_values() {
     let (_, leo) = scenario::library()
         .iter()
         .find(|(name, _)| *name == "leo-reconfiguration")

@@ -14,20 +14,20 @@ fn radio(protocol: &str, mac: &str) -> String {
     )
 }
 
-/// A frame in a slot of 60 ms, and again with a mean of 3.5 more slots left out until
-/// nobody else sends: e^G times.
+/// A frame takes a slot of 60 ms. After a collision it waits for a mean of 3.5 more slots, and is
+/// sent again, e^G times in total, until no other station sends.
 #[test]
-fn aloha_carries_what_others_leave() {
+fn aloha_reaches_the_goodput_at_its_load() {
     let mac =
         "access = \"aloha\", slot = \"60 ms\", load = 0.5, attempts = 1000, direction = \"down\"";
     let done = result(&radio("none", mac));
     let got = metric(&done, "flows", 0, "goodput");
     let again = 0.5_f64.exp() - 1.0;
     let wanted = 88.0 * 8.0 / (0.060 + again * 4.5 * 0.060);
-    // 8500 frames, whose time has a deviation of about 1.5 of its mean.
+    // The times of 8500 frames have a deviation of about 1.5 of their mean.
     let error = 4.0 * 1.5 / (2000.0 * wanted / 704.0).sqrt();
     assert!((got / wanted - 1.0).abs() < error, "{got}, not {wanted}");
-    // The transmitter sends in vain as well: e^G frames for each that is heard.
+    // The transmitter also sends the frames that collide: e^G frames for each that is received.
     let air = metric(&done, "links", 0, "utilisation");
     let wanted = got / 704.0 * 0.5_f64.exp() * 134.0 * 8.0 / 19_200.0;
     assert!((air / wanted - 1.0).abs() < 0.05, "{air}, not {wanted}");
@@ -65,12 +65,12 @@ fn stations_that_are_few_collide_less() {
         metric(&result(&radio("none", &mac)), "flows", 0, "goodput")
     };
     let [two, many] = [", stations = 2", ""].map(of);
-    // Heard with 1/4 and with 1/e of all tries.
+    // Tries succeed with probability 1/4 for two stations, and 1/e for infinitely many.
     assert!(many > 1.2 * two, "{many} and {two}");
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_scenarios_are_rejected() {
     let cases = [
         (
             "access = \"csma-ca\"",

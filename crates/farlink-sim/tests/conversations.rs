@@ -1,9 +1,10 @@
-//! Conversations and files of the web over whole runs.
+//! Conversations and web files over whole runs.
 
 use farlink_sim::{Monitor, run, scenario};
 use serde_json::Value;
 
-/// A link so fast and windows so large that times are round trips of 100 ms.
+/// Returns a scenario with a link so fast and windows so large that all times are multiples of a
+/// round trip of 100 ms.
 fn round_trips(flow: &str) -> String {
     format!(
         "[tcp]\ninitial_window = 100\nnagle = false\nreceive_window = \"10 MiB\"\n\
@@ -38,8 +39,8 @@ fn near(value: f64, wanted: f64) {
     assert!((value - wanted).abs() < 1e-5, "{value}, not {wanted}");
 }
 
-/// An echo takes a round trip; a user who types each 250 ms for 10 s after the
-/// handshake strikes 39 keys: at 0.25 s, ..., 9.75 s.
+/// An echo takes a round trip. A user who types every 250 ms for 10 s after the handshake types 39
+/// keys, at 0.25 s to 9.75 s.
 #[test]
 fn an_echo_takes_a_round_trip() {
     let flow = "app = \"telnet\"\nconversations = 3\narrivals = \"20 s\"\ntyping = \"10 s\"\n\
@@ -53,15 +54,16 @@ fn an_echo_takes_a_round_trip() {
     ] {
         assert!((metric(&result, time) - 0.1).abs() < 1e-3, "{time}");
     }
-    // The last of three, after its handshake, 10 s and no answer to wait for.
+    // The last of three conversations ends after its handshake and 10 s, without an answer to wait
+    // for.
     near(metric(&result, "duration"), 40.0 + 0.1 + 10.0);
     assert_eq!(metric(&result, "completed"), 1.0);
     assert!(metric(&result, "bytes_delivered") >= 3.0 * 39.0);
 }
 
-/// Round trips: the handshake with the greeting behind it, one for each command,
-/// one for the file. Segments of the end that opens wait for the SYN-ACK, so the
-/// greeting is there after 1.5 round trips.
+/// Round trips are needed for the handshake with the greeting after it, for each command, and for
+/// the file. The opener's segments wait for the SYN-ACK, so the greeting arrives after 1.5 round
+/// trips.
 #[test]
 fn each_command_takes_a_round_trip() {
     for turns in [0, 1, 5] {
@@ -78,14 +80,14 @@ fn each_command_takes_a_round_trip() {
         );
         let max = metric(&result, "response_time_max");
         assert!((max - item - 0.2).abs() < 1e-4, "{max}");
-        // Replies and greetings come beside the files.
+        // Replies and greetings are sent in addition to the files.
         let more = metric(&result, "bytes_delivered") - 12.0 * 20_000.0;
         let replies = f64::from(4 + 12 * turns);
         assert!(more >= 3.0 * replies && more <= 443.0 * replies, "{more}");
     }
 }
 
-/// Mail: greeting, four commands, and the message half a round trip later.
+/// Mail takes the greeting, four commands, and half a round trip for the message.
 #[test]
 fn mail_is_pushed_after_its_commands() {
     for (app, turns) in [("smtp", 4.0), ("nntp", 1.0)] {
@@ -99,10 +101,10 @@ fn mail_is_pushed_after_its_commands() {
     }
 }
 
-/// Poisson arrivals over ten thousand seconds: as many conversations as the rate
-/// says, if they are short.
+/// In ten thousand seconds of Poisson arrivals, the number of short conversations is that of the
+/// rate.
 #[test]
-fn conversations_arrive_as_they_are_told_to() {
+fn conversations_arrive_as_configured() {
     let flow = "app = \"smtp\"\nduration = \"10000 s\"\n\
                 arrivals = { distribution = \"exponential\", mean = \"10 s\" }";
     let result = result(&round_trips(flow));
@@ -111,8 +113,8 @@ fn conversations_arrive_as_they_are_told_to() {
     assert_eq!(metric(&result, "completed"), 1.0);
 }
 
-/// The distributions of tcplib, over real windows and a lossy path: everything
-/// that was sent is delivered, and what users wait for is counted once each.
+/// With the distributions of tcplib, real windows and a lossy path, all sent data is delivered, and
+/// each response is counted once.
 #[test]
 fn conversations_survive_losses() {
     for (app, conversations) in [
@@ -137,7 +139,7 @@ fn conversations_survive_losses() {
     }
 }
 
-/// Files of the web: round trips on a fast path, and their mean size.
+/// Web files take round trips on a fast path, and have their mean size.
 #[test]
 fn files_of_the_web_have_their_sizes_and_pauses() {
     let size = "size = { distribution = \"pareto\", mean = \"12 kB\", shape = 2.5 }";
@@ -147,11 +149,11 @@ fn files_of_the_web_have_their_sizes_and_pauses() {
         );
         let result = result(&round_trips(&flow));
         assert_eq!(metric(&result, "responses"), 2000.0);
-        // The first on a persistent connection pays for the handshake.
+        // The first file on a persistent connection includes the handshake.
         let mean = metric(&result, "response_time_mean");
         assert!((mean - response).abs() < 1e-3, "{connections}: {mean}");
         let bytes = metric(&result, "bytes_delivered") / 2000.0;
-        // Deviation of a file: mean / sqrt(a (a - 2)).
+        // The deviation of a file's size is mean / sqrt(a (a - 2)).
         let error = 12_000.0 / (2.5f64 * 0.5).sqrt() / 2000.0f64.sqrt();
         assert!((bytes - 12_000.0).abs() < 4.0 * error, "{bytes}");
         let duration = 1999.0 + 2000.0 * mean;
@@ -160,7 +162,7 @@ fn files_of_the_web_have_their_sizes_and_pauses() {
 }
 
 #[test]
-fn faults_are_told_in_one_line() {
+fn errors_have_one_line() {
     let cases = [
         (
             "app = \"telnet\"",

@@ -1,10 +1,10 @@
-//! ECN in whole runs: a queue that marks keeps the link full without dropping.
+//! ECN in whole runs: a queue that marks keeps the link busy without drops.
 
 use farlink_sim::{Monitor, run, scenario};
 use serde_json::Value;
 
-/// 10 Mbit/s, 52 ms and a packet there and back: 43 packets of 1500 bytes are
-/// on the way, and the queue holds 200 more.
+/// With 10 Mbit/s and a round trip of 52 ms, 43 packets of 1500 bytes are in flight, and the queue
+/// holds 200 more.
 const TEXT: &str = r#"
 duration = "60 s"
 [tcp]
@@ -42,8 +42,8 @@ fn flow(result: &Value, metric: &str) -> f64 {
 
 const MARK: &str = "{ packets = 60 }";
 
-/// Half of 43 + 60 packets is more than the 43 on the way: the link never runs
-/// dry once slow start is over, and nothing is dropped or sent again.
+/// Half of 43 + 60 packets is more than the 43 in flight, so the link is always busy after slow
+/// start, and nothing is dropped or retransmitted.
 #[test]
 fn a_threshold_below_the_buffer_fills_the_link_without_drops() {
     for variant in ["newreno", "sack", "cubic"] {
@@ -59,10 +59,10 @@ fn a_threshold_below_the_buffer_fills_the_link_without_drops() {
     }
 }
 
-/// Without ECN at the ends nothing is marked: the result equals, to the bit, that without a
-/// threshold, and the full queue drops.
+/// If the ends do not use ECN, no packet is marked. The result equals that without a threshold bit
+/// by bit, and the full queue drops packets.
 #[test]
-fn what_is_not_capable_is_never_marked() {
+fn packets_without_ect_are_never_marked() {
     for variant in ["newreno", "sack", "cubic"] {
         let plain = result(variant, false, "\"unlimited\"");
         let run = result(variant, false, MARK);
@@ -72,7 +72,7 @@ fn what_is_not_capable_is_never_marked() {
     }
 }
 
-/// A threshold in bytes of as many full packets is the same threshold.
+/// A threshold in bytes equals a threshold in packets of full length.
 #[test]
 fn bytes_and_packets_say_the_same() {
     let packets = result("sack", true, MARK);
@@ -81,7 +81,7 @@ fn bytes_and_packets_say_the_same() {
     assert_eq!(packets, bytes);
 }
 
-/// Without a threshold ECN does nothing: the full queue drops as ever.
+/// Without a threshold ECN has no effect: the full queue drops packets.
 #[test]
 fn ecn_without_marks_changes_nothing() {
     let with = result("sack", true, "\"unlimited\"");

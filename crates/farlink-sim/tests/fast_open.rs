@@ -1,10 +1,10 @@
-//! TCP Fast Open over whole runs (RFC 7413): the round trip that it saves, and where
-//! it saves none.
+//! TCP Fast Open over whole runs (RFC 7413): the round trips that it saves, and cases in which it
+//! saves none.
 
 use farlink_sim::{Monitor, run, scenario};
 use serde_json::Value;
 
-/// A link so fast that times are round trips of 520 ms.
+/// A link so fast that all times are multiples of a round trip of 520 ms.
 const GEO: &str = r#"
 [tcp]
 nagle = false
@@ -14,7 +14,7 @@ down = { rate = "10 Gbit/s", delay = "260 ms", queue = "unlimited" }
 up = { rate = "10 Gbit/s", delay = "260 ms", queue = "unlimited" }
 "#;
 
-/// Pages of one small object, each over a connection of its own.
+/// Pages of one small object, each over its own connection.
 const PAGES: &str = r#"
 [[flows]]
 from = "server"
@@ -29,7 +29,7 @@ connections = "per-page"
 duration = "100 s"
 "#;
 
-/// A flow with the metrics of its responses.
+/// Runs a flow, and returns the result.
 fn play(flow: &str, set: &[(&str, &str)]) -> Value {
     let set: Vec<_> = set
         .iter()
@@ -48,7 +48,7 @@ fn metric(result: &Value, name: &str) -> f64 {
         .unwrap_or_else(|| panic!("{name} of {result}"))
 }
 
-/// Round trips of all responses together.
+/// Returns the number of round trips of all responses together.
 fn round_trips(result: &Value, name: &str) -> f64 {
     metric(result, name) * metric(result, "responses") / 0.52
 }
@@ -64,9 +64,9 @@ fn a_cookie_saves_the_round_trip_of_the_handshake() {
         assert_eq!(metric(&result, "segments_retransmitted"), 0.0);
         round_trips(&result, "response_time_mean")
     };
-    // Handshake, then request and answer.
+    // A page takes one round trip for the handshake, and one for request and answer.
     close(sum("off"), 5.0 * 2.0);
-    // The first connection brings the cookie, the others save a round trip each.
+    // The first connection gets the cookie. Each further connection saves a round trip.
     close(sum("request"), 2.0 + 4.0);
     close(sum("cookie"), 5.0);
 }
@@ -79,7 +79,7 @@ fn files_save_it_too() {
         let result = play(flow, &[("tcp.fast_open", how), ("flows.0.opens", "sender")]);
         round_trips(&result, "response_time_mean")
     };
-    // The file is on the SYN, of which half a round trip is left.
+    // The file is sent with the SYN, which takes half a round trip.
     close(files("off"), 4.0 * 1.5);
     close(files("request"), 1.5 + 3.0 * 0.5);
     close(files("cookie"), 4.0 * 0.5);

@@ -16,7 +16,7 @@ fn loss(bytes: u32, ber: f64) -> f64 {
     rs().packet_loss(bytes, Probability::new(ber).expect("a probability"))
 }
 
-/// The radio link of Wong 1998 behind a wired one, in frames of 134 bytes.
+/// Returns the radio link of Wong 1998 after a wired link, with frames of 134 bytes.
 fn radio(ber: f64, fec: &str, arq: &str) -> String {
     format!(
         "[tcp]\nvariant = \"reno\"\nmss = \"88 B\"\nreceive_window = \"4096 B\"\n\
@@ -44,11 +44,11 @@ fn plain(ber: f64) -> String {
 
 #[test]
 fn check_symbols_take_their_share_of_the_rate() {
-    // 1500 bytes are 7 blocks: 1500 + 7 * 32 bytes on the wire.
+    // 1500 bytes are 7 blocks, so 1500 + 7 * 32 bytes are on the wire.
     let got = metric(&result(&plain(0.0)), "flows", 0, "goodput");
     let wanted = 1e6 * 1460.0 / 1724.0;
     assert!((got / wanted - 1.0).abs() < 0.002, "{got}, not {wanted}");
-    // Frames of 134 bytes have one block of 166.
+    // Frames of 134 bytes are one block of 166 bytes.
     let got = metric(&coded(0.0, "lapb"), "flows", 0, "goodput");
     let wanted = 19_200.0 * 88.0 / 166.0;
     assert!((got / wanted - 1.0).abs() < 0.01, "{got}, not {wanted}");
@@ -78,7 +78,7 @@ fn a_sample_has_the_code_in_closed_form_loss_and_time() {
 
 #[test]
 fn a_code_saves_the_link_protocol_from_most_losses() {
-    // 2 of 3 frames have a wrong bit in 1072; none has 17 wrong symbols of 166.
+    // Two of three frames have a wrong bit in 1072 bits. No frame has 17 wrong symbols of 166.
     let bare = result(&radio(1e-3, "", "rlp"));
     let both = coded(1e-3, "rlp");
     assert!(metric(&bare, "links", 2, "frames_retransmitted") > 1000.0);
@@ -88,7 +88,7 @@ fn a_code_saves_the_link_protocol_from_most_losses() {
 }
 
 #[test]
-fn the_link_protocol_repairs_what_the_code_does_not() {
+fn arq_repairs_losses_that_the_code_leaves() {
     let ber = 1e-2;
     let frame = loss(134, ber);
     assert!((0.05..0.3).contains(&frame), "{frame}");
@@ -96,7 +96,7 @@ fn the_link_protocol_repairs_what_the_code_does_not() {
         let both = coded(ber, protocol);
         let [sent, lost] =
             ["frames_sent", "frames_lost"].map(|name| metric(&both, "links", 2, name));
-        // Supervisory frames have 16 symbols of 40 or fewer to spare: none is lost.
+        // Supervisory frames have 16 correctable symbols for at most 40, so none is lost.
         let error = (frame * (1.0 - frame) / sent).sqrt();
         assert!(
             (lost / sent - frame).abs() < 4.0 * error,

@@ -6,7 +6,7 @@ use farlink_tcp::{Body, Instant, IpVersion};
 use farlink_wire::{Datagram, Ip, NodeId, Packet, Payload};
 use serde_json::Value;
 
-/// a - r over 10 ms each way, then r - b over 20 ms with a maximum length there.
+/// Returns a path a - r with 10 ms in each direction, then r - b with 20 ms and the keys `second`.
 fn path(second: &str, flow: &str) -> String {
     format!(
         "[tcp]\nvariant = \"sack\"\n\
@@ -21,7 +21,8 @@ fn path(second: &str, flow: &str) -> String {
 
 const FILE: &str = "size = \"146000 B\"\ndont_fragment = false";
 
-/// 100 segments of 1460 bytes: each packet of 1500 goes as 572 + 572 + 396 bytes.
+/// Each of 100 segments of 1460 bytes is a packet of 1500 bytes, and is sent as fragments of 572 +
+/// 572 + 396 bytes.
 #[test]
 fn a_file_arrives_whole_over_a_link_of_short_packets() {
     let plain = result(&path("queue = \"unlimited\"", FILE));
@@ -37,7 +38,7 @@ fn a_file_arrives_whole_over_a_link_of_short_packets() {
     assert_eq!(sent(&cut, "drops"), 0.0);
 }
 
-/// A link whose packets all fit gives the result that it gives without.
+/// An MTU that all packets fit changes nothing.
 #[test]
 fn a_length_that_all_packets_have_changes_nothing() {
     let with = result(&path("mtu = \"1500 B\"", "size = \"1 MB\""));
@@ -46,8 +47,8 @@ fn a_length_that_all_packets_have_changes_nothing() {
     assert_eq!(with["links"], without["links"]);
 }
 
-/// Wong 1998, 3.3: segments of 512 bytes of data in five packets of 1024 bits, or
-/// six by the standard.
+/// Wong 1998, 3.3: segments of 512 bytes of data are five packets of 1024 bits, or six by the
+/// standard.
 #[test]
 fn the_arithmetic_of_the_study_can_be_chosen() {
     let flow = "size = \"51200 B\"\ndont_fragment = false\ntcp = { mss = \"512 B\" }";
@@ -69,8 +70,8 @@ fn the_arithmetic_of_the_study_can_be_chosen() {
     );
 }
 
-/// A datagram of n fragments is lost with 1 - (1 - p)^n; those that began to arrive
-/// are given up after the time-out.
+/// A datagram of n fragments is lost with probability 1 - (1 - p)^n. Datagrams with some arrived
+/// fragments are given up after the time-out.
 #[test]
 fn the_loss_of_a_fragment_is_the_loss_of_the_datagram() {
     let flow = "app = \"cbr\"\nrate = \"400 kbit/s\"\npacket = \"1472 B\"\n\
@@ -78,10 +79,10 @@ fn the_loss_of_a_fragment_is_the_loss_of_the_datagram() {
     let done = result(&path("mtu = \"576 B\", channel = { loss = 0.05 }", flow));
     let loss = metric(&done, "flows", 0, "loss_rate");
     let wanted = 1.0 - 0.95f64.powi(3);
-    // 4 standard deviations of 20,000 draws.
+    // The bound is four standard deviations of 20,000 draws.
     let room = 4.0 * (wanted * (1.0 - wanted) / 20_000.0).sqrt();
     assert!((loss - wanted).abs() < room, "{loss}, not {wanted}");
-    // All that was not lost as a whole is known by its first fragment.
+    // All lost datagrams but those without any fragment are given up at the receiver.
     let given_up = metric(&done, "links", 2, "drops_reassembly");
     let lost = loss * 20_000.0;
     let all_three = 20_000.0 * 0.05f64.powi(3);
@@ -104,10 +105,10 @@ fn duplicated_and_reordered_fragments_make_no_other_data() {
     assert_eq!(metric(&done, "flows", 0, "loss_rate"), 0.0);
 }
 
-/// The first window is too long, the message is back with the sender 20 ms after it
-/// left, and nothing else is ever too long.
+/// The packets of the first window are too long. The message arrives 20 ms after they were sent,
+/// and no later packet is too long.
 #[test]
-fn a_tcp_learns_in_one_round_trip_what_its_path_takes() {
+fn a_tcp_finds_the_path_mtu_in_one_round_trip() {
     let flow = "size = \"500 kB\"\ntcp = { initial_window = 4 }";
     let done = result(&path("mtu = \"576 B\"", flow));
     assert_eq!(metric(&done, "flows", 0, "completed"), 1.0);
@@ -115,7 +116,7 @@ fn a_tcp_learns_in_one_round_trip_what_its_path_takes() {
     assert_eq!(metric(&done, "links", 2, "drops"), 4.0);
     assert_eq!(metric(&done, "flows", 0, "lost_too_big"), 4.0);
     assert_eq!(metric(&done, "flows", 0, "timeouts"), 0.0);
-    // 4 segments of 1460 bytes went again as 3 of 536 and less each.
+    // 4 segments of 1460 bytes are retransmitted, each as three of at most 536 bytes.
     assert_eq!(metric(&done, "flows", 0, "segments_retransmitted"), 12.0);
     let fits = result(&path(
         "mtu = \"576 B\"",
@@ -133,8 +134,8 @@ fn datagrams_that_may_not_be_cut_are_lost_with_their_cause() {
     assert_eq!(metric(&done, "flows", 0, "loss_rate"), 1.0);
 }
 
-/// Over a protocol fragments are frames; a segment that TCP sends again while some
-/// of them are still tried competes.
+/// Over a link protocol, each fragment is a frame. A segment that TCP retransmits while the link
+/// still tries some of its fragments counts as competing.
 #[test]
 fn fragments_go_as_frames_over_a_link_with_a_protocol() {
     let text = "[tcp]\nvariant = \"reno\"\nmss = \"512 B\"\nreceive_window = \"4096 B\"\n\
@@ -153,8 +154,8 @@ fn fragments_go_as_frames_over_a_link_with_a_protocol() {
     );
 }
 
-/// A program's datagram is cut as bytes; one that must not be comes to nothing but
-/// word to its host, 20 ms after it left.
+/// A datagram of a real program is cut as bytes. With DF it is dropped, and its host gets a message
+/// 20 ms after it was sent.
 #[test]
 fn packets_of_real_programs_are_cut_or_refused() {
     let scenario = expand(&path("mtu = \"576 B\"", "size = \"1 kB\""));
@@ -182,7 +183,7 @@ fn packets_of_real_programs_are_cut_or_refused() {
     });
     let lens: Vec<_> = got.iter().map(|g| (g.0, g.2.len())).collect();
     assert_eq!(lens, [(0, 576), (1, 572), (1, 572), (1, 396)]);
-    // Twice 1.2 ms of sending, 10 ms there, 10 ms and 460.8 us back.
+    // Two transmissions of 1.2 ms, 10 ms there, 10 ms and 460.8 us back.
     assert_eq!(got[0].1, 22_860_800);
     assert_eq!(
         got[0].2[20..28],
@@ -192,6 +193,6 @@ fn packets_of_real_programs_are_cut_or_refused() {
     assert_eq!(data, datagram(false)[20..]);
     let report = live.report(Instant::from_nanos(1_000_000_000));
     assert_eq!(report[2].metrics["drops_too_big"], 1.0);
-    // It carried data, of which nobody knows how much had to cross it.
+    // The link carried data, but the number of packets that had to cross it is unknown.
     assert!(report[0].metrics["goodput_share"].is_null());
 }

@@ -4,7 +4,7 @@ use crate::common::{datagram, expand, metric, result};
 use farlink_sim::{Live, Monitor, TraceOptions, run, trace};
 use farlink_tcp::Instant;
 
-/// 500 kbit/s, a millisecond each way.
+/// Returns a radio of 500 kbit/s with 1 ms in each direction.
 fn radio(more: &str, flows: &str) -> String {
     format!(
         "duration = \"200 s\"\n\
@@ -13,14 +13,15 @@ fn radio(more: &str, flows: &str) -> String {
     )
 }
 
-/// Two flows that send more than there is room for, each packet of 1000 bytes.
+/// Two flows, each with packets of 1000 bytes and more load than its share of the capacity.
 const BOTH_WAYS: &str = "\
     [[flows]]\nfrom = \"base\"\nto = \"mobile\"\napp = \"cbr\"\nrate = \"600 kbit/s\"\n\
     packet = \"972 B\"\nduration = \"300 s\"\n\
     [[flows]]\nfrom = \"mobile\"\nto = \"base\"\napp = \"cbr\"\nrate = \"800 kbit/s\"\n\
     packet = \"972 B\"\nduration = \"300 s\"\n";
 
-/// Whatever the load of each, two saturated directions share the capacity, with a protocol too.
+/// Two saturated directions share the capacity equally, for any loads, and with a link protocol
+/// too.
 #[test]
 fn two_directions_share_the_capacity() {
     for (more, frame) in [
@@ -38,7 +39,7 @@ fn two_directions_share_the_capacity() {
     }
 }
 
-/// Each second segment is acknowledged, and its ACK takes the time that it takes from the data.
+/// Every second segment is acknowledged, and the ACK takes time of the medium from the data.
 #[test]
 fn acknowledgments_take_the_time_of_data() {
     let flow = "[tcp]\ndelayed_ack = \"200 ms\"\nmss = \"1460 B\"\n\
@@ -48,19 +49,19 @@ fn acknowledgments_take_the_time_of_data() {
     let wanted = 2.0 * 1460.0 * 8.0 / (2.0 * bits(1500.0) + bits(40.0));
     let got = goodput(&radio("", flow));
     assert!((got / wanted - 1.0).abs() < 0.005, "{got}, not {wanted}");
-    // So does what each packet takes besides.
+    // The service time of a packet also takes time of the medium.
     let slow = radio("", flow).replace("queue", "service_time = \"30 ms\", queue");
     let wanted = 2.0 * 1460.0 * 8.0 / (2.0 * bits(1500.0) + bits(40.0) + 3.0 * 0.03);
     let got = goodput(&slow);
     assert!((got / wanted - 1.0).abs() < 0.005, "{got}, not {wanted}");
-    // And not where each direction has a medium of its own.
+    // If each direction has its own medium, ACKs take no time from the data.
     let full = slow.replace("half_duplex = true", "");
     let wanted = 1460.0 * 8.0 / (bits(1500.0) + 0.03);
     let got = goodput(&full);
     assert!((got / wanted - 1.0).abs() < 0.005, "{got}, not {wanted}");
 }
 
-/// Protocols recover what is lost, in turns: the two directions are never busy at once.
+/// Link protocols recover losses, and the two directions are never busy at once.
 #[test]
 fn a_protocol_sends_its_frames_in_turns() {
     let flows = "[[flows]]\nfrom = \"base\"\nto = \"mobile\"\nsize = \"300 kB\"\n\
@@ -85,7 +86,7 @@ fn a_protocol_sends_its_frames_in_turns() {
     }
 }
 
-/// Headers are compressed in the order in which packets go.
+/// Headers are compressed in the order in which packets are sent.
 #[test]
 fn headers_are_compressed_over_one_medium() {
     let flows = "[[flows]]\nfrom = \"base\"\nto = \"mobile\"\nsize = \"300 kB\"\n\
@@ -99,8 +100,8 @@ fn headers_are_compressed_over_one_medium() {
     }
 }
 
-/// A run that is looked at is the run that is not, whose hops are fused where nobody can tell,
-/// and every packet of a queue leaves it.
+/// A traced run has the results of a run without traces, whose hops are fused. Every packet that
+/// enters a queue leaves it.
 #[test]
 fn looking_changes_nothing() {
     let wired = "[[links]]\nbetween = [\"fixed\", \"base\"]\n\
@@ -130,7 +131,7 @@ fn looking_changes_nothing() {
     }
 }
 
-/// Packets of real programs meet the same medium.
+/// Packets of real programs share the medium.
 #[test]
 fn packets_of_real_programs_wait_for_each_other() {
     let mut live = Live::new(&expand(&radio("", BOTH_WAYS)), 0).expect("a network");
@@ -144,6 +145,6 @@ fn packets_of_real_programs_wait_for_each_other() {
     live.advance(Instant::from_nanos(1_000_000_000), |host, due, _| {
         came.push((host, due.as_nanos() / 1_000_000));
     });
-    // 16 ms each, in turns.
+    // Packets take 16 ms each, in turns.
     assert_eq!(came, [(1, 17), (0, 33), (1, 49), (0, 65)]);
 }

@@ -1,4 +1,4 @@
-//! Hosts that move from base station to base station, over whole runs.
+//! Hosts that move from one base station to another, over whole runs.
 
 use crate::common::{datagram, expand, metric, result};
 use farlink_sim::{Live, Monitor, TraceOptions, run, trace};
@@ -6,7 +6,8 @@ use farlink_tcp::Instant;
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// A fixed host, a router, and two base stations with a radio link to one mobile host.
+/// Returns a fixed host, a router, and two base stations, each with a radio link to one mobile
+/// host.
 fn walk(handoff: &str, radio: &str, more: &str, flows: &str) -> String {
     let wired = |from: &str, to: &str| {
         format!(
@@ -35,7 +36,7 @@ fn walk(handoff: &str, radio: &str, more: &str, flows: &str) -> String {
     .concat()
 }
 
-/// An agent like it at each station.
+/// Returns an agent with these keys at each station.
 fn both(keys: &str) -> String {
     let item =
         |name: &str| format!("[[agents]]\nat = \"{name}\"\nwireless = \"radio-{name}\"\n{keys}\n");
@@ -50,20 +51,21 @@ fn cost(done: &Value, name: &str) -> f64 {
     metric(done, "handoffs", 0, name)
 }
 
-/// 1000 bytes each 10 ms: 4 ms on the air, so that nothing waits.
+/// 1000 bytes every 10 ms, with 4 ms on the radio link, so no packet waits.
 const STREAM: &str = "[[flows]]\nfrom = \"fixed\"\nto = \"mobile\"\napp = \"cbr\"\n\
                       rate = \"777.6 kbit/s\"\npacket = \"972 B\"\nduration = \"10 s\"\n";
 
-/// Packets in flight to the old station when the host has left are lost, and no others; with
-/// `forward` they take the detour. Packets that arrive while there is no link wait for the next.
+/// Packets in flight to the old station when the host leaves are lost, and no others. With
+/// `forward` they take the detour. Packets that arrive during the gap wait for the next link.
 #[test]
 fn datagrams_are_lost_or_take_the_way_round() {
     let count = |done: &Value, name: &str| metric(done, "flows", 0, name);
-    // A handoff between two packets on the air: each leaves at 10 k ms, and is at the router
-    // 10.8 ms later, at the station after another 10.8 ms, at the host after 5 ms.
+    // The handoff is between two packets on the radio link: each packet is sent at 10 k ms, arrives
+    // at the router after 10.8 ms, at the station after another 10.8 ms, and at the host after 5
+    // ms.
     let at = "at = [\"5.0281 s\"]";
     let done = result(&walk(at, "", "", STREAM));
-    // One is between the router and the old station.
+    // One packet is between the router and the old station.
     assert_eq!(cost(&done, "packets_lost_waiting"), 1.0);
     assert_eq!(cost(&done, "packets_lost_on_air"), 0.0);
     assert_eq!(count(&done, "datagrams_lost"), 1.0);
@@ -75,13 +77,13 @@ fn datagrams_are_lost_or_take_the_way_round() {
     ));
     assert_eq!(count(&forwarded, "datagrams_lost"), 0.0);
     assert_eq!(count(&forwarded, "datagrams_reordered"), 1.0);
-    // On the air it is lost with either.
+    // A packet on the radio link is lost in both cases.
     for queued in ["lose", "forward"] {
         let on_air = format!("at = [\"5.0238 s\"]\nqueued = \"{queued}\"");
         let done = result(&walk(&on_air, "", "", STREAM));
         assert_eq!(cost(&done, "packets_lost_on_air"), 1.0, "{queued}");
     }
-    // A second without a link: 100 packets come to the old station in it.
+    // During a gap of 1 s, 100 packets arrive at the old station.
     let gap = format!("{at}\ngap = \"1 s\"");
     let done = result(&walk(&gap, "", "", STREAM));
     assert_eq!(count(&done, "datagrams_lost"), 101.0);
@@ -92,7 +94,8 @@ fn datagrams_are_lost_or_take_the_way_round() {
         STREAM,
     ));
     assert_eq!(cost(&kept, "packets_forwarded"), 100.0);
-    // What the queue of the radio has no room for: all come at once, over a faster way.
+    // The stored packets arrive at the queue of the radio together, over a faster link, and exceed
+    // its limit.
     assert_eq!(
         count(&kept, "datagrams_lost"),
         cost(&kept, "packets_lost_on_air") + drops(&kept)
@@ -105,8 +108,8 @@ fn drops(done: &Value) -> f64 {
     links.iter().filter_map(of).sum()
 }
 
-/// Both ways, with a queue in front of the radio: TCP gets on after each handoff, over the other
-/// station, and its links count what they carried.
+/// In either direction and with a queue before the radio, TCP continues after each handoff over the
+/// other station, and the links count the packets that they carried.
 #[test]
 fn a_transfer_goes_on_at_the_other_station() {
     let at = "at = [\"2 s\", \"4 s\", \"6 s\"]";
@@ -127,7 +130,7 @@ fn a_transfer_goes_on_at_the_other_station() {
     }
 }
 
-/// Three links are one after the other, and the first comes after the last.
+/// A host with three links uses them in turn, and after the last the first.
 #[test]
 fn it_goes_round() {
     let third = "[[links]]\nbetween = [\"router\", \"east\"]\n\
@@ -143,13 +146,13 @@ fn it_goes_round() {
     let text = text.replace("\"radio-south\"]", "\"radio-south\", \"radio-east\"]");
     let done = result(&text);
     let carried = [6, 8, 12].map(|link| metric(&done, "links", link, "packets"));
-    // Half of the third and of the fifth part of the time each.
+    // The first and the second link carry two fifths of the packets each, the third one fifth.
     for (got, wanted) in carried.into_iter().zip([400.0, 400.0, 200.0]) {
         assert!((got - wanted).abs() < 10.0, "{carried:?}");
     }
 }
 
-/// The host that walks is at the nearest station, as far as it knows.
+/// A walking host uses the nearest station.
 #[test]
 fn a_walk_goes_to_the_nearest_station() {
     let walking = |hysteresis: &str| {
@@ -162,7 +165,7 @@ fn a_walk_goes_to_the_nearest_station() {
     let stream = STREAM.replace("10 s", "400 s");
     let [often, seldom] = ["0 m", "60 m"].map(|hysteresis| {
         let done = result(&walk(&walking(hysteresis), "", "", &stream));
-        // It is as long at either station.
+        // Both stations serve the host for about the same time.
         let carried = [6, 8].map(|link| metric(&done, "links", link, "packets"));
         assert!((carried[0] / carried[1] - 1.0).abs() < 0.5, "{carried:?}");
         cost(&done, "handoffs")
@@ -171,7 +174,7 @@ fn a_walk_goes_to_the_nearest_station() {
     assert!(often < 100.0, "{often}: where it is already it does not go");
 }
 
-/// A run that is looked at is the run that is not, and one that is repeated is the same.
+/// A traced run has the results of a run without traces, and a repeated run has the same results.
 #[test]
 fn looking_changes_nothing() {
     let handoff = "at = [\"2 s\", \"4 s\"]\ngap = \"100 ms\"";
@@ -197,8 +200,9 @@ fn looking_changes_nothing() {
     );
 }
 
-/// State that is lost resets what cannot do without, and nothing else; what is passed on, or kept
-/// where it may be, resets nothing. What is lost with a split connection is what was acknowledged.
+/// If state is lost, connections that need it are reset, and no others. If it is transferred, or
+/// kept where this is possible, no connection is reset. A split connection loses the data that its
+/// agent had acknowledged.
 #[test]
 fn split_connections_are_reset_or_go_along() {
     let at = "at = [\"3 s\"]\nqueued = \"forward\"";
@@ -231,9 +235,9 @@ fn split_connections_are_reset_or_go_along() {
     }
 }
 
-/// State that is on its way holds up what cannot do without it, and nothing else.
+/// State in transit delays connections that need it, and no others.
 #[test]
-fn split_connections_stand_still_until_their_state_has_come() {
+fn split_connections_pause_until_their_state_has_arrived() {
     let longer = |kind: &str| {
         let [soon, late] = ["0 s", "3 s"].map(|delay| {
             let keys =
@@ -244,13 +248,13 @@ fn split_connections_stand_still_until_their_state_has_come() {
         });
         late - soon
     };
-    // What was lost on the air waits for a time-out of a second without the delay.
+    // Without the delay, packets lost on the radio link wait for a time-out of a second.
     let (split, snoop) = (longer("split"), longer("snoop"));
     assert!((1.5..6.0).contains(&split), "{split}");
     assert!(snoop.abs() < 1.0, "{snoop}");
 }
 
-/// Packets of real programs take the same ways.
+/// Packets of real programs take the same paths.
 #[test]
 fn packets_of_real_programs_go_where_the_host_is() {
     let ms = |ms: u64| Instant::from_nanos(ms * 1_000_000);
@@ -275,7 +279,7 @@ fn packets_of_real_programs_go_where_the_host_is() {
     live.advance(ms(2000), |host, due, _| {
         came.push((host, due.as_nanos() / 1_000_000));
     });
-    // The one that is on its way to the old station goes back to the router: 20 ms more.
+    // The packet on its way to the old station returns to the router, which takes 20 ms more.
     assert_eq!(
         came,
         [
@@ -296,11 +300,11 @@ fn packets_of_real_programs_go_where_the_host_is() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
-    /// Whatever the times of handoffs, and whatever is lost, kept or passed on of packets and of
-    /// agents' state: every byte arrives, with agents that connections can do without, and with
-    /// split connections that go along.
+    /// For any times of handoffs, and any losses, stored packets and transfers of agents' state,
+    /// every byte arrives. This holds for agents whose state connections do not need, and for split
+    /// connections whose state is transferred.
     #[test]
-    fn no_byte_is_lost_whatever_the_times(
+    fn no_byte_is_lost_at_any_handoff_times(
         times in proptest::collection::vec(100..3000_u64, 1..8),
         gap in prop_oneof![Just(0_u64), 1..500_u64],
         forward in any::<bool>(),

@@ -10,7 +10,7 @@ fn goodput(text: &str) -> f64 {
     metric(&result(text), "flows", 0, "goodput")
 }
 
-/// The study's radio link of 19.2 kbit/s behind a wired one, packets of 128 bytes.
+/// Returns the study's radio link of 19.2 kbit/s after a wired link, with packets of 128 bytes.
 fn radio(channel: &str, link: &str, flows: &str) -> String {
     format!(
         "[tcp]\nvariant = \"reno\"\nmss = \"88 B\"\nreceive_window = \"4096 B\"\n\
@@ -30,10 +30,10 @@ const VJ: &str = "header_compression = \"rfc1144\"";
 const BULK: &str = "app = \"bulk\"\nduration = \"2000 s\"";
 const CLEAN: &str = "{ loss = 0 }";
 
-/// Three bytes of header instead of forty carry one-way data: 88 of 91 bytes are data, not 88 of
-/// 128.
+/// One-way data has three bytes of headers instead of forty, so 88 of 91 bytes are data, and not 88
+/// of 128.
 #[test]
-fn a_link_without_loss_carries_what_the_short_headers_let_it() {
+fn a_lossless_link_reaches_the_goodput_of_short_headers() {
     let with = result(&radio(CLEAN, VJ, &flow(BULK)));
     let got = metric(&with, "flows", 0, "goodput");
     let wanted = 19_200.0 * 88.0 / 91.0;
@@ -43,17 +43,18 @@ fn a_link_without_loss_carries_what_the_short_headers_let_it() {
     assert!((without / wanted - 1.0).abs() < 0.001, "{without}");
 
     let of = |link, name| metric(&with, "links", link, name);
-    // SYN as it is, the first acknowledgment whole, data from then on.
+    // The SYN is unchanged, the first acknowledgment has a full header, and the data is compressed.
     let packets = of(2, "packets");
     assert_eq!((of(2, "vj_ip"), of(2, "vj_uncompressed")), (1.0, 1.0));
-    // What the link took and had not sent at the end is in its queue and transmitter.
+    // Packets that the link has accepted and not sent by the end are in its queue and its
+    // transmitter.
     let unsent = of(2, "vj_compressed") + 2.0 - packets;
     assert!(
         (0.0..=of(2, "queue_max") + 1.0).contains(&unsent),
         "{unsent}"
     );
     assert_eq!(of(2, "vj_bytes_saved"), 37.0 * of(2, "vj_compressed"));
-    // Acknowledgments of one or two segments, 88 or 176 bytes: four bytes.
+    // Acknowledgments of one or two segments (88 or 176 bytes) have four bytes.
     assert_eq!((of(3, "vj_ip"), of(3, "vj_uncompressed")), (1.0, 1.0));
     assert_eq!(of(3, "vj_bytes_saved"), 36.0 * of(3, "vj_compressed"));
     for link in [2, 3] {
@@ -63,8 +64,8 @@ fn a_link_without_loss_carries_what_the_short_headers_let_it() {
     assert!(with["links"][0]["metrics"]["vj_compressed"].is_null());
 }
 
-/// A number of the connection with each packet: a byte more. So has every packet
-/// whose neighbours are of another.
+/// With the connection number in every packet, each packet is a byte longer. So is every packet
+/// after a packet of another connection.
 #[test]
 fn the_number_of_the_connection_takes_a_byte() {
     let link = "header_compression = { method = \"rfc1144\", compress_slot = false }";
@@ -73,7 +74,7 @@ fn the_number_of_the_connection_takes_a_byte() {
     assert!((got / wanted - 1.0).abs() < 0.001, "{got}, not {wanted}");
 }
 
-/// More connections than the link remembers, in turns: most packets go whole.
+/// With more connections than slots, in turns, most packets have full headers.
 #[test]
 fn too_few_slots_compress_little() {
     let flows = flow(BULK).repeat(3);
@@ -86,8 +87,8 @@ fn too_few_slots_compress_little() {
     assert!(part(2) < 0.9 * part(3), "{}", part(2));
 }
 
-/// Below compression, a link that repairs its losses in sequence: nothing is ever
-/// made out wrong, at any loss, and shorter frames carry more.
+/// Below the compression, a link repairs its losses in sequence. At any loss no header is
+/// decompressed wrongly, and shorter frames raise the goodput.
 #[test]
 fn a_link_that_recovers_in_sequence_keeps_both_ends_together() {
     for protocol in ["lapb", "mdlp", "rlp"] {
@@ -107,7 +108,7 @@ fn a_link_that_recovers_in_sequence_keeps_both_ends_together() {
 
 /// A link that delivers packets out of sequence applies differences to the wrong header.
 #[test]
-fn out_of_sequence_headers_come_out_wrong() {
+fn reordered_headers_are_decompressed_wrongly() {
     let arq = "arq = { protocol = \"mdlp\", in_sequence = false }\n";
     let done = result(&radio("{ loss = 0.1 }", &format!("{arq}{VJ}"), &flow(BULK)));
     assert!(metric(&done, "links", 2, "vj_errors") > 100.0);
@@ -115,8 +116,8 @@ fn out_of_sequence_headers_come_out_wrong() {
     assert!(dropped > 100.0, "{dropped}");
 }
 
-/// A lost packet costs the rest of the window and a time-out (RFC 1144, 4.2): on a
-/// link that loses packets compression costs TCP far more than it spares.
+/// A lost packet costs the rest of the window and a time-out (RFC 1144, 4.2), so on a lossy link
+/// compression costs TCP far more than it saves.
 #[test]
 fn on_a_link_that_loses_packets_compression_does_harm() {
     let lossy = "{ loss = 0.05 }";
@@ -124,7 +125,7 @@ fn on_a_link_that_loses_packets_compression_does_harm() {
     let of = |name| metric(&with, "links", 2, name);
     assert!(of("vj_errors") > 100.0);
     assert_eq!(of("vj_tossed"), 0.0, "a frame that vanished nobody saw");
-    // Every packet that was made out wrong failed its checksum, and no other did.
+    // Every packet with a wrong header failed its checksum, and no other packet did.
     assert_eq!(metric(&with, "flows", 0, "lost_checksum"), of("vj_errors"));
     let timeouts = metric(&with, "flows", 0, "timeouts");
     assert!(timeouts > 50.0, "{timeouts}");
@@ -133,8 +134,8 @@ fn on_a_link_that_loses_packets_compression_does_harm() {
     assert!(with < 0.65 * without, "{with} of {without}");
 }
 
-/// Bit errors leave a frame for the check sequence to refuse; without the number of
-/// a connection nothing is believed after it.
+/// Bit errors make a frame fail its check sequence. Later packets without a connection number are
+/// discarded.
 #[test]
 fn after_bit_errors_packets_are_tossed() {
     for channel in ["{ ber = 5e-5 }", "{ corrupt = 0.04 }"] {
@@ -149,7 +150,7 @@ fn after_bit_errors_packets_are_tossed() {
 }
 
 #[test]
-fn a_file_arrives_whole_however_bad_the_link() {
+fn a_file_arrives_complete_over_any_link() {
     for channel in [
         "{ loss = 0.1 }",
         "{ ber = 1e-4, duplicate = 0.02 }",
@@ -171,19 +172,19 @@ fn a_file_arrives_whole_however_bad_the_link() {
     }
 }
 
-/// Time stamps change, and options that change go whole.
+/// Time stamps change, and a changed option needs a full header.
 #[test]
 fn time_stamps_undo_much_of_it() {
     let text = radio(CLEAN, VJ, &flow(BULK)).replace("mss =", "timestamps = true\nmss =");
     let done = result(&text);
     let whole = metric(&done, "links", 2, "vj_uncompressed");
     let share = whole / metric(&done, "links", 2, "packets");
-    // Two segments to an acknowledgment leave in the same tick of the clock.
+    // The acknowledgments of two segments are sent within the same tick of the clock.
     assert!((0.45..0.6).contains(&share), "{share}");
 }
 
-/// A mark changes the IP header, which then goes whole. The flags of ECN in TCP have
-/// no bit: where they change, headers come out with the flags from before.
+/// A mark changes the IP header, which needs a full header. TCP's ECN flags have no bit in the
+/// mask, so a change of these flags gives headers with the old flags.
 #[test]
 fn flags_of_ecn_do_not_survive() {
     let text = radio(CLEAN, VJ, &flow(BULK))
@@ -191,8 +192,8 @@ fn flags_of_ecn_do_not_survive() {
         .replace("channel =", "mark = { packets = 2 }, channel =");
     let done = result(&text);
     assert!(metric(&done, "links", 2, "marks") > 10.0);
-    // CWR goes with one packet a round trip and is missing there; ECE, once it is
-    // through, stays, for no CWR ends it.
+    // CWR is in one packet per round trip, and is lost there. ECE stays once it has arrived,
+    // because no CWR ends it.
     assert!(metric(&done, "links", 2, "vj_errors") > 100.0);
     assert!(metric(&done, "links", 3, "vj_errors") > 0.0);
     assert_eq!(metric(&done, "flows", 0, "lost_congestion"), 0.0);
@@ -215,8 +216,8 @@ fn a_run_that_is_watched_is_the_same_run() {
     assert_eq!(plain["links"], watched["links"]);
 }
 
-/// Packets of real programs cross as short as simulated ones, and come out wrong by
-/// the same rules.
+/// Packets of real programs are compressed as simulated packets are, and decompressed wrongly under
+/// the same conditions.
 #[test]
 fn packets_of_real_programs_are_compressed_too() {
     let text = "[[links]]\nbetween = [\"a\", \"b\"]\n\
@@ -242,7 +243,7 @@ fn packets_of_real_programs_are_compressed_too() {
         };
         farlink_wire::encode(&packet, farlink_wire::Addresses::of(&packet)).unwrap()
     };
-    // 50, 13 and 13 bytes at a byte a millisecond.
+    // The packets have 50, 13 and 13 bytes, at one byte per millisecond.
     for number in 0..3 {
         live.send(Instant::ZERO, 0, packet(number)).unwrap();
     }
@@ -253,7 +254,7 @@ fn packets_of_real_programs_are_compressed_too() {
         });
     };
     take(&mut live, 1000);
-    // One that is lost makes the next wrong.
+    // After a lost packet, the next is decompressed wrongly.
     live.set(&expand(
         &text.replace("0 s\"", "0 s\", channel = { loss = 1 }"),
     ))
@@ -279,7 +280,7 @@ fn packets_of_real_programs_are_compressed_too() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_scenarios_are_rejected() {
     let read = |link: &str| {
         let text = radio(CLEAN, link, &flow(BULK));
         scenario::load(&text, "x.toml", &[]).map_err(|e| e.to_string())

@@ -9,7 +9,7 @@ fn metric(result: &Value, name: &str) -> f64 {
 
 const DATAGRAMS: u32 = 10_000;
 
-/// Datagrams of 1,000 bytes at a rate over a link of 100 Mbit/s and 10 ms.
+/// Sends datagrams of 1,000 bytes at this rate over a link of 100 Mbit/s and 10 ms.
 fn datagrams(rate: &str, channel: &str, jitter: &str) -> Value {
     let hosts = if jitter.is_empty() {
         String::new()
@@ -24,11 +24,12 @@ fn datagrams(rate: &str, channel: &str, jitter: &str) -> Value {
     ))
 }
 
-/// Delay without jitter: 1,028 bytes at 100 Mbit/s, and 10 ms.
+/// Delay without jitter in seconds: 1,028 bytes at 100 Mbit/s, and 10 ms.
 const BASE: f64 = 0.010 + 1028.0 * 8.0 / 100e6;
 
-/// Packets 100 ms apart never wait for each other, so the delays are independent draws. Bounds
-/// are four standard errors: of a mean sd / sqrt(n), of a quantile sqrt(p (1 - p) / n) / density.
+/// Packets sent 100 ms apart never wait for each other, so the delays are independent draws. The
+/// bounds are four standard errors: sd / sqrt(n) for a mean, sqrt(p (1 - p) / n) / density for a
+/// quantile.
 #[test]
 fn delays_follow_the_distribution_of_the_host() {
     let n = f64::from(DATAGRAMS).sqrt();
@@ -41,7 +42,8 @@ fn delays_follow_the_distribution_of_the_host() {
     assert!((mean - 0.002).abs() < 4.0 * 0.002 / n, "{mean}");
     let sd = metric(&run, "delay_sd");
     assert!((sd - 0.002).abs() < 4.0 * 0.002 * 2f64.sqrt() / n, "{sd}");
-    // The quantile of 99 % is 2 ms ln 100, its density there 0.01 / 2 ms; the histogram adds 0.4 %.
+    // The quantile of 99 % is 2 ms ln 100, and the density there is 0.01 / 2 ms. The histogram adds
+    // an error of 0.4 %.
     let high = metric(&run, "delay_p99") - BASE;
     let error = (0.99f64 * 0.01).sqrt() / n / (0.01 / 0.002);
     assert!(
@@ -60,7 +62,8 @@ fn delays_follow_the_distribution_of_the_host() {
     assert!(metric(&run, "delay_max") - BASE <= 0.008 + 1e-9);
 }
 
-/// A packet each 0.1 ms and a mean delay of 5 ms: without order some hundred would overtake.
+/// A packet is sent every 0.1 ms, and the mean delay is 5 ms, so without order hundreds of packets
+/// would overtake others.
 #[test]
 fn packets_stay_in_order_at_a_host() {
     let run = datagrams(
@@ -72,7 +75,7 @@ fn packets_stay_in_order_at_a_host() {
     assert!(metric(&run, "delay_mean") > BASE + 0.005);
 }
 
-/// The stream of a host is its own: the channel loses the same packets with it.
+/// The jitter of a host has its own random stream, so the channel loses the same packets with it.
 #[test]
 fn the_channel_draws_the_same_with_and_without_jitter() {
     let channel = "loss = 0.05, jitter = { distribution = \"exponential\", mean = \"1 ms\" }";

@@ -1,11 +1,11 @@
-//! Answers of routers to packets of real programs, and the balance of every packet.
+//! ICMP messages of routers to real programs, and the balance of all packets.
 
 use farlink_sim::{Balance, Live, Refused, scenario};
 use farlink_tcp::Instant;
 use farlink_wire::{NodeId, Raw, node_address};
 use std::net::Ipv4Addr;
 
-/// a - r - s - b, 10 Mbit/s and 1 ms each.
+/// Returns a path a - r - s - b with 10 Mbit/s and 1 ms each.
 fn path(far: &str) -> String {
     let link = |from: &str, to: &str, more: &str| {
         format!(
@@ -37,7 +37,7 @@ fn sum(bytes: &[u8]) -> u16 {
     sum as u16
 }
 
-/// A datagram of `len` bytes in all from the first node.
+/// Returns an IP datagram of `len` bytes in total from the first node.
 fn datagram(to: Ipv4Addr, protocol: u8, ttl: u8, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     bytes[0] = 0x45;
@@ -63,7 +63,7 @@ fn node(number: u32) -> Ipv4Addr {
     node_address(NodeId(number))
 }
 
-/// Returns the arrivals up to `until`: number of the host, time, packet.
+/// Returns the arrivals up to `until` in nanoseconds: number of the host, time, packet.
 fn arrivals(live: &mut Live, until: u64) -> Vec<(usize, u64, Raw)> {
     let mut out = Vec::new();
     live.advance(Instant::from_nanos(until), |host, due, raw| {
@@ -76,7 +76,7 @@ fn send(live: &mut Live, at: u64, bytes: Vec<u8>) -> Result<(), Refused> {
     live.send(Instant::from_nanos(at), 0, bytes)
 }
 
-/// Type and code of an ICMP message.
+/// Returns type and code of an ICMP message.
 fn kind(raw: &Raw) -> [u8; 2] {
     assert_eq!(raw.bytes()[9], 1);
     assert_eq!(sum(&raw.bytes()[20..]), 0xffff);
@@ -85,9 +85,9 @@ fn kind(raw: &Raw) -> [u8; 2] {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Traceroute sees each router at its distance, then the host.
+/// Traceroute finds each router at its distance, and then the host.
 #[test]
-fn each_router_says_that_the_hops_are_used_up() {
+fn each_router_reports_an_expired_ttl() {
     let mut live = live(&path(""));
     for (ttl, router) in [(1u8, 1u32), (2, 2)] {
         let began = u64::from(ttl) * SECOND;
@@ -102,7 +102,7 @@ fn each_router_says_that_the_hops_are_used_up() {
             (answer.source(), answer.destination()),
             (node(router).into(), node(0).into())
         );
-        // 48 us of sending there and 70.4 us back, a millisecond each, on each link.
+        // Each link takes 48 us and 1 ms there, 70.4 us and 1 ms back.
         assert_eq!(due - began, u64::from(ttl) * 2_118_400);
         let mut quoted = probe;
         quoted[8] = 1;
@@ -112,7 +112,7 @@ fn each_router_says_that_the_hops_are_used_up() {
         };
         quoted[10..12].copy_from_slice(&header.to_be_bytes());
         assert_eq!(answer.bytes()[28..], quoted, "as the router got it");
-        // The second crossed a router on its way back.
+        // The message of the second router crossed a router on its way back.
         assert_eq!(answer.ttl(), 65 - ttl);
     }
     send(&mut live, 10 * SECOND, datagram(node(3), 17, 3, 60)).unwrap();
@@ -127,12 +127,12 @@ fn each_router_says_that_the_hops_are_used_up() {
 }
 
 #[test]
-fn a_router_answers_what_is_for_itself() {
+fn a_router_answers_packets_to_its_own_address() {
     let mut live = live(&path(""));
     send(&mut live, 0, echo(node(2), 64, 84)).unwrap();
     send(&mut live, 0, datagram(node(1), 17, 64, 60)).unwrap();
     send(&mut live, 0, datagram(node(1), 6, 64, 60)).unwrap();
-    // An echo reply is for nobody there.
+    // A router ignores an echo reply.
     let mut reply = echo(node(1), 64, 84);
     reply[20] = 0;
     send(&mut live, 0, reply).unwrap();
@@ -156,7 +156,7 @@ fn a_router_answers_what_is_for_itself() {
 }
 
 #[test]
-fn a_router_without_a_route_says_so() {
+fn a_router_without_a_route_reports_unreachable() {
     let mut live = live(&path(""));
     for to in [Ipv4Addr::new(10, 0, 0, 5), Ipv4Addr::new(192, 0, 2, 1)] {
         send(&mut live, 0, datagram(to, 17, 64, 60)).unwrap();
@@ -177,9 +177,9 @@ fn a_router_without_a_route_says_so() {
     }
 }
 
-/// Two hosts and no router: there is nobody who would say anything.
+/// Packets that have no route are refused, because no router could answer.
 #[test]
-fn without_a_router_nothing_enters_that_is_for_nobody() {
+fn without_a_router_packets_to_unknown_addresses_are_dropped() {
     let text = "[[links]]\nbetween = [\"a\", \"b\"]\ndown = { rate = \"1 Mbit/s\", delay = \"1 ms\" }\n\
         [[links]]\nbetween = [\"c\", \"d\"]\ndown = { rate = \"1 Mbit/s\", delay = \"1 ms\" }\n\
         [[links]]\nbetween = [\"d\", \"e\"]\ndown = { rate = \"1 Mbit/s\", delay = \"1 ms\" }\n\
@@ -190,13 +190,13 @@ fn without_a_router_nothing_enters_that_is_for_nobody() {
         let refused = send(&mut live, 0, datagram(to, 17, 64, 60));
         assert_eq!(refused, Err(Refused::NoHost(to.into())));
     }
-    // From a host with two links, to the others that no link leads to.
+    // A host with two links sends to a node that neither link leads to.
     let refused = live.send(Instant::ZERO, 2, datagram(node(1), 17, 64, 60));
     assert_eq!(refused, Err(Refused::NoHost(node(1).into())));
 }
 
-/// 50 at once, and one more for each millisecond (RFC 1812, 4.3.2.8). Echoes are not
-/// errors.
+/// A router sends 50 errors at once, and one more for each millisecond (RFC 1812, 4.3.2.8). Echo
+/// replies are no errors.
 #[test]
 fn errors_are_limited_in_number() {
     let mut live = live(&path("").replace("10 Mbit/s", "10 Gbit/s"));
@@ -205,8 +205,8 @@ fn errors_are_limited_in_number() {
     }
     assert_eq!(arrivals(&mut live, SECOND).len(), 50);
     assert_eq!(live.balance().limited, 150);
-    // One each half millisecond, to a router that has all its errors again: 50 and
-    // then every other one.
+    // With a packet every half millisecond, to a router whose bucket is full again, 50 packets are
+    // answered, and then every second one.
     for i in 0..200 {
         let now = 2 * SECOND + i * 500_000;
         arrivals(&mut live, now);
@@ -222,10 +222,10 @@ fn errors_are_limited_in_number() {
     assert_eq!(live.balance().missing(), 0);
 }
 
-/// An error about a packet of an unknown or a foreign source goes to nobody, or to
-/// whom the address belongs.
+/// An error goes to the owner of the packet's source address, even if the packet is from another
+/// host. If the address has no owner, no error is sent.
 #[test]
-fn an_error_goes_to_the_address_that_the_packet_says() {
+fn an_error_goes_to_the_source_address_of_the_packet() {
     let mut live = live(&path(""));
     let from = |source: Ipv4Addr| {
         let mut bytes = datagram(node(3), 17, 1, 60);
@@ -247,7 +247,7 @@ fn an_error_goes_to_the_address_that_the_packet_says() {
     assert_eq!(live.balance().missing(), 0);
 }
 
-/// A changed bit in what is for a router: its checksum tells, as that of a host would.
+/// A router detects a changed bit by the checksum, as a host does.
 #[test]
 fn a_router_finds_changed_bits() {
     let text = path("").replacen("\"1 ms\"  }", "\"1 ms\", channel = { corrupt = 1 } }", 1);
@@ -259,7 +259,7 @@ fn a_router_finds_changed_bits() {
     assert_eq!(live.balance().missing(), 0);
 }
 
-/// Every possible event of a packet at once; the balance is checked after each step.
+/// All events of packets occur together. The balance is checked after each step.
 #[test]
 fn every_packet_is_somewhere() {
     let arq = "arq = { protocol = \"mdlp\", n2 = 2, t200 = \"50 ms\", t205 = \"5 ms\" }\n";

@@ -1,11 +1,12 @@
-//! Flows over IPv6: headers of 40 bytes wherever bytes count, cut by their sender alone.
+//! Flows over IPv6: headers of 40 bytes, and fragmentation by the sender alone.
 
 use crate::common::{expand, metric, result};
 use farlink_sim::{Monitor, TraceOptions, trace};
 use farlink_wire::pcapng::START;
 use serde_json::Value;
 
-/// a - r over 10 ms each way, then r - b over 20 ms with what is said of its way there.
+/// Returns a path a - r with 10 ms in each direction, then r - b with 20 ms and the keys `second`
+/// of its direction down.
 fn path(second: &str, flow: &str) -> String {
     format!(
         "ip = \"v6\"\n[tcp]\nvariant = \"sack\"\n\
@@ -48,8 +49,8 @@ fn captured(text: &str, node: &str) -> Vec<(u64, Vec<u8>)> {
     packets
 }
 
-/// 40 segments in one window of 1440 bytes each, the handshake before them: every packet
-/// has 40 and 20 bytes of headers, and its options.
+/// A window of 40 segments of 1440 bytes follows the handshake. Every packet has headers of 40 and
+/// 20 bytes, plus its options.
 #[test]
 fn a_transfer_takes_the_time_of_headers_of_sixty_bytes() {
     let text = |tcp: &str, size: u32| {
@@ -60,7 +61,7 @@ fn a_transfer_takes_the_time_of_headers_of_sixty_bytes() {
              [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"{size} B\"\n"
         )
     };
-    // SYN and SYN-ACK: MSS and window scale; 12 bytes of time stamps in all.
+    // SYN and SYN-ACK have the options MSS and window scale. Time stamps take 12 bytes.
     for (tcp, size, syn, ack) in [
         ("", 57_600, 60 + 8, 60),
         ("timestamps = true", 57_120, 60 + 20, 72),
@@ -70,19 +71,19 @@ fn a_transfer_takes_the_time_of_headers_of_sixty_bytes() {
         let wanted = 0.3 + f64::from(bytes) * 8e-6;
         let duration = metric(&done, "flows", 0, "duration");
         assert!((duration - wanted).abs() < 1e-9, "{duration}, not {wanted}");
-        // The sender's SYN, ACK, data and FIN.
+        // The sender sends SYN, ACK, data and FIN.
         let sent = f64::from(syn + ack + 40 * 1500 + ack);
         assert_eq!(metric(&done, "links", 0, "bytes"), sent);
         assert_eq!(metric(&done, "links", 0, "packets"), 43.0);
-        // All data waits while the ACK is sent that ends the handshake.
+        // All data waits while the ACK that ends the handshake is transmitted.
         assert_eq!(metric(&done, "links", 0, "drops"), 0.0);
         let tight = text(tcp, size).replace("60000 B", "59999 B");
         assert_eq!(metric(&result(&tight), "links", 0, "drops"), 1.0);
     }
 }
 
-/// Bytes are bytes: a run over IPv6 is one over IPv4 with 20 bytes more on every link, in all
-/// that flows measure.
+/// A run over IPv6 equals, in all metrics of flows, a run over IPv4 with 20 bytes more overhead on
+/// every link.
 #[test]
 fn a_header_is_its_bytes_and_nothing_else() {
     let text = |ip: &str, more: &str, agent: &str, flows: &str| {
@@ -150,7 +151,7 @@ fn a_header_is_its_bytes_and_nothing_else() {
         };
         let (v4, v6) = (of("v4"), of("v6"));
         assert_eq!(v4["flows"], v6["flows"], "{tcp}, {agent}, {flows}");
-        // What an agent holds is packets, with their headers.
+        // An agent counts the bytes of packets with their headers.
         let agents = |r: &Value| {
             let mut counted = r["agents"][0]["metrics"].clone();
             let counters = counted.as_object_mut().into_iter();
@@ -168,10 +169,10 @@ fn a_header_is_its_bytes_and_nothing_else() {
     }
 }
 
-/// The message is back 20 ms after the packet left: one window of 1440 bytes of data was too
-/// long, and went again as 1220 and 220.
+/// The message arrives 20 ms after the packets were sent. A window with segments of 1440 bytes was
+/// too long, and each segment is retransmitted as 1220 and 220 bytes.
 #[test]
-fn a_tcp_learns_in_one_round_trip_what_its_path_takes() {
+fn a_tcp_finds_the_path_mtu_in_one_round_trip() {
     let flow = "size = \"500 kB\"\ntcp = { initial_window = 4 }";
     let done = result(&path("mtu = \"1280 B\"", flow));
     assert_eq!(metric(&done, "flows", 0, "completed"), 1.0);
@@ -183,7 +184,7 @@ fn a_tcp_learns_in_one_round_trip_what_its_path_takes() {
     let packets = captured(&path("mtu = \"1280 B\"", flow), "b");
     let lens: Vec<_> = packets.iter().map(|(_, bytes)| bytes.len()).collect();
     assert_eq!(lens.iter().max(), Some(&1280));
-    // A link that takes all changes nothing.
+    // An MTU that all packets fit changes nothing.
     let text = path("mtu = \"1500 B\"", flow);
     assert_eq!(metric(&result(&text), "links", 2, "drops"), 0.0);
     let short = text.replace("1500 B", "1499 B");
@@ -192,8 +193,8 @@ fn a_tcp_learns_in_one_round_trip_what_its_path_takes() {
 
 const DATAGRAMS: &str = "app = \"cbr\"\nrate = \"100 kbit/s\"\npacket = \"1400 B\"";
 
-/// The first of 20 datagrams is too long for the second link. Its sender hears of it, and cuts
-/// the others: 1408 bytes of UDP go as 1232 and 176, behind 48 bytes of headers each.
+/// The first of 20 datagrams is too long for the second link. Its sender learns this and fragments
+/// the others: 1408 bytes of UDP are sent as 1232 and 176 bytes, each after headers of 48 bytes.
 #[test]
 fn a_sender_of_datagrams_hears_of_the_path_and_cuts_them_itself() {
     let text = path("mtu = \"1280 B\"", &format!("{DATAGRAMS}\ndatagrams = 20"));
@@ -205,10 +206,10 @@ fn a_sender_of_datagrams_hears_of_the_path_and_cuts_them_itself() {
     let bytes = 1448.0 + 19.0 * (1280.0 + 224.0);
     assert_eq!(metric(&done, "links", 0, "bytes"), bytes);
     assert_eq!(metric(&done, "links", 2, "bytes"), bytes - 1448.0);
-    // The word takes 10 ms there and 10 ms back: what is sent meanwhile is lost as well.
+    // The message takes 10 ms there and 10 ms back. Datagrams sent in this time are lost as well.
     let burst = text.replace("100 kbit/s", "1120 kbit/s");
     assert_eq!(metric(&result(&burst), "links", 2, "drops_too_big"), 3.0);
-    // A second flow between the two hosts need not be told.
+    // A second flow between the two hosts uses the known MTU.
     let second = "[[flows]]\nfrom = \"a\"\nto = \"b\"\nstart = \"1 s\"\n";
     let two = result(&format!("{text}{second}{DATAGRAMS}\ndatagrams = 5\n"));
     assert_eq!(metric(&two, "links", 2, "drops_too_big"), 1.0);
@@ -223,12 +224,12 @@ fn a_sender_of_datagrams_hears_of_the_path_and_cuts_them_itself() {
             .map(|(_, bytes)| (bytes.len(), bytes[40], place(bytes)))
             .collect()
     };
-    // UDP is inside; the first lacks the rest (1), which begins at byte 1232.
+    // The payload is UDP. More fragments follow the first (1), and the second starts at byte 1232.
     let pair = [(1280, 17, 1), (224, 17, 1232)];
     for pieces in [fragments(&sent), fragments(&came)] {
         assert_eq!(pieces, pair.repeat(19));
     }
-    // Both of a datagram have its number, which no other has.
+    // Both fragments of a datagram have its identification, which no other datagram has.
     let idents: Vec<_> = came
         .iter()
         .map(|(_, bytes)| bytes[44..48].to_vec())
@@ -239,14 +240,15 @@ fn a_sender_of_datagrams_hears_of_the_path_and_cuts_them_itself() {
 
 /// A host knows the MTU of its own link from the start.
 #[test]
-fn a_sender_cuts_to_what_its_own_link_takes() {
+fn a_sender_fragments_to_the_mtu_of_its_own_link() {
     let text = "ip = \"v6\"\n[[links]]\nbetween = [\"a\", \"b\"]\n\
          down = { rate = \"1 Mbit/s\", delay = \"20 ms\", mtu = \"1500 B\", channel = { loss = 0.05 } }\n\
          [[flows]]\nfrom = \"a\"\nto = \"b\"\napp = \"cbr\"\nrate = \"400 kbit/s\"\n\
          packet = \"4000 B\"\ndatagrams = 20000\n";
     let done = result(text);
     assert_eq!(metric(&done, "links", 0, "drops_too_big"), 0.0);
-    // 4008 bytes in parts of 1448: three, of 1496, 1496 and 1160 bytes.
+    // 4008 bytes are sent as three fragments of up to 1448 bytes, in packets of 1496, 1496 and 1160
+    // bytes.
     assert_eq!(metric(&done, "links", 0, "packets"), 60_000.0);
     assert_eq!(
         metric(&done, "links", 0, "bytes"),
@@ -254,14 +256,14 @@ fn a_sender_cuts_to_what_its_own_link_takes() {
     );
     let loss = metric(&done, "flows", 0, "loss_rate");
     let wanted = 1.0 - 0.95f64.powi(3);
-    // 4 standard deviations of 20,000 draws.
+    // The bound is four standard deviations of 20,000 draws.
     let room = 4.0 * (wanted * (1.0 - wanted) / 20_000.0).sqrt();
     assert!((loss - wanted).abs() < room, "{loss}, not {wanted}");
     assert_eq!(
         metric(&done, "flows", 0, "lost_reassembly"),
         metric(&done, "links", 0, "drops_reassembly")
     );
-    // The last that came in part is given up 60 s after its first part (RFC 8200, 4.5).
+    // The last incomplete datagram is given up 60 s after its first fragment (RFC 8200, 4.5).
     let fits = text
         .replace("4000 B", "1452 B")
         .replace("loss = 0.05", "loss = 0");
@@ -273,7 +275,7 @@ fn a_sender_cuts_to_what_its_own_link_takes() {
     assert_eq!(metric(&result(&one_more), "links", 0, "packets"), 40_000.0);
 }
 
-/// The second of two fragments is lost: the first waits for it for 60 s.
+/// The second of two fragments is lost, and the first waits for it for 60 s.
 #[test]
 fn parts_wait_a_minute_for_the_rest() {
     let flow = "app = \"cbr\"\nrate = \"100 kbit/s\"\npacket = \"2000 B\"\ndatagrams = 1";
@@ -282,7 +284,7 @@ fn parts_wait_a_minute_for_the_rest() {
         "delay = \"10 ms\", mtu = \"1500 B\" }",
     );
     let done = result(&text);
-    // 1496 bytes at 10 Mbit/s and at 1 Mbit/s, 30 ms, and the minute.
+    // 1496 bytes at 10 Mbit/s and at 1 Mbit/s, 30 ms, and 60 s.
     let wanted = 1496.0 * 8.0 * (1e-7 + 1e-6) + 0.03 + 60.0;
     let time = done["simulated_s"].as_f64().unwrap();
     assert!((time - wanted).abs() < 1e-6, "{time}, not {wanted}");
@@ -291,7 +293,7 @@ fn parts_wait_a_minute_for_the_rest() {
     assert!((time - wanted + 59.0).abs() < 1e-6, "{time}");
 }
 
-/// Both ends of XTP send datagrams, which are cut as others are.
+/// Both ends of XTP send datagrams, which are fragmented like others.
 #[test]
 fn packets_of_xtp_are_cut_too() {
     let flow = "app = \"xtp\"\nrate = \"500 kbit/s\"\nsize = \"300 kB\"\npacket = \"3000 B\"";
@@ -304,8 +306,8 @@ fn packets_of_xtp_are_cut_too() {
     );
 }
 
-/// A flow may say its own: each has the headers of its version on the one link, and RFC 1144
-/// shortens those of IPv4 alone.
+/// Each flow has the headers of its own IP version on the shared link. RFC 1144 compresses those of
+/// IPv4 only.
 #[test]
 fn flows_of_both_versions_share_a_link() {
     let text = |compression: &str| {
@@ -340,8 +342,7 @@ fn flows_of_both_versions_share_a_link() {
     assert!((99.0..110.0).contains(&compressed), "{compressed} of IPv4");
 }
 
-/// A host hears of each shorter link behind the one before, and of the way to each other host
-/// by itself.
+/// A host learns each shorter MTU on a path, and each path to another host separately.
 #[test]
 fn a_sender_hears_of_each_shorter_link_on_each_path() {
     let link = |a: &str, b: &str, mtu: &str| {
@@ -366,10 +367,12 @@ fn a_sender_hears_of_each_shorter_link_on_each_path() {
         flow("c", datagrams)
     );
     let done = result(&text);
-    // The first whole, the second in pieces for 1400 bytes; to the other host the first alone.
+    // To the first host, the first datagram is lost whole, and the second in fragments for 1400
+    // bytes. To the other host, only the first is lost.
     assert_eq!(metric(&done, "flows", 0, "loss_rate"), 2.0 / 10.0);
     assert_eq!(metric(&done, "flows", 1, "loss_rate"), 1.0 / 10.0);
-    // Of 3008 bytes two pieces of 1400 are too long for the last link, 320 bytes are not.
+    // Of the three fragments of 3008 bytes, the two of 1400 bytes are too long for the last link,
+    // and the one of 320 bytes is not.
     let too_long = [2, 4, 6].map(|link| metric(&done, "links", link, "drops_too_big"));
     assert_eq!(too_long, [1.0, 2.0, 1.0]);
     let tcp = result(&format!(

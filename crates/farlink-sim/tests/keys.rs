@@ -1,5 +1,5 @@
-//! No key of `[tcp]` is accepted and ignored: for each row of the table of variants, a
-//! value that is not the row's changes some run, or is refused with what it lacks.
+//! No key of `[tcp]` is accepted and ignored: for each variant, a value other than the variant's
+//! changes some run, or is refused with the key or value that it needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,8 @@ type Key = (
     &'static [&'static str],
 );
 
-/// Keys with what has to be written beside each, and values of which one at least is
-/// not that of a row.
+/// Keys, each with the keys that it needs, and with values of which at least one differs from that
+/// of any variant.
 const KEYS: &[Key] = &[
     ("mss", &[], &["536 B"]),
     ("receive_window", &[], &["8 KiB"]),
@@ -181,13 +181,13 @@ const KEYS: &[Key] = &[
     ("fast_open", &[], &["cookie", "request"]),
 ];
 
-/// `control` holds tables of parameters, whose own descriptions say what they are for;
-/// a variant and a profile are the row itself.
+/// Keys that other tests cover: `control` has tables of parameters with their own descriptions, and
+/// a variant and a profile are the TCP itself.
 const OTHERWISE: [&str; 3] = ["control", "variant", "profile"];
 
-/// Paths of which each key shows in one at least: two nodes a and b.
+/// Paths between two nodes a and b. Each key has an effect on at least one of them.
 const PATHS: &[&str] = &[
-    // Losses by the medium, of both kinds, in both directions; both ends send.
+    // Losses of both kinds by the medium, in both directions. Both ends send.
     r#"
 [[links]]
 between = ["a", "b"]
@@ -198,7 +198,7 @@ to = "b"
 size = "600 kB"
 reverse = "50 kB"
 "#,
-    // Losses by a queue, which marks where that is known.
+    // Losses by a queue, which marks packets if ECN is on.
     r#"
 [[links]]
 between = ["a", "b"]
@@ -208,7 +208,7 @@ from = "a"
 to = "b"
 size = "1 MB"
 "#,
-    // Heavy loss: time-outs, of SYNs too.
+    // Heavy loss with time-outs, also of SYNs.
     r#"
 [[links]]
 between = ["a", "b"]
@@ -219,7 +219,7 @@ to = "b"
 size = "40 kB"
 count = 20
 "#,
-    // Less of it: the ends of many transfers.
+    // Less loss, and the ends of many transfers.
     r#"
 [[links]]
 between = ["a", "b"]
@@ -231,7 +231,7 @@ size = "30 kB"
 count = 60
 stagger = "5 s"
 "#,
-    // Delays that outrun the timer, and packets out of order.
+    // Delays longer than the timer, and reordering.
     r#"
 [[links]]
 between = ["a", "b"]
@@ -241,7 +241,7 @@ from = "a"
 to = "b"
 size = "800 kB"
 "#,
-    // Requests with pauses, on connections that stay.
+    // Requests with pauses, over persistent connections.
     r#"
 [[links]]
 between = ["a", "b"]
@@ -280,8 +280,7 @@ pages = 6
 page_interval = "7 s"
 connections = "persistent"
 "#,
-    // Small and large files in turn on a connection that stays, with short pauses and
-    // few losses.
+    // Small and large files in turn over a persistent connection, with short pauses and few losses.
     r#"
 [[links]]
 between = ["a", "b"]
@@ -295,7 +294,7 @@ size = { distribution = "pareto", mean = "20 kB", shape = 1.1, max = "2 MB" }
 think_time = "100 ms"
 connections = "persistent"
 "#,
-    // Requests on connections of their own.
+    // Requests over separate connections.
     r#"
 [[links]]
 between = ["a", "b"]
@@ -307,7 +306,7 @@ app = "http"
 pages = 3
 page_interval = "20 s"
 "#,
-    // A path that needs a large window.
+    // A path with a large bandwidth-delay product.
     r#"
 [[links]]
 between = ["a", "b"]
@@ -317,7 +316,8 @@ from = "a"
 to = "b"
 size = "6 MB"
 "#,
-    // Keystrokes over a lossy link: time-outs with little in flight, before any end of data.
+    // Keystrokes over a lossy link: time-outs with little data in flight, before the end of the
+    // data.
     r#"
 [[links]]
 between = ["a", "b"]
@@ -332,7 +332,7 @@ keystrokes = "1 s"
 "#,
 ];
 
-/// Returns the result of a run, or the message for a scenario that is refused.
+/// Returns the result of a run. Panics if the scenario is refused.
 fn play(path: &str, set: &[(String, String)]) -> String {
     match scenario::load(path, "", set).and_then(|s| s.expand()) {
         Ok(scenario) => match run(&scenario, 0, &Monitor::default()) {
@@ -346,7 +346,7 @@ fn play(path: &str, set: &[(String, String)]) -> String {
 type Set = Vec<(String, String)>;
 
 /// Returns whether a value is accepted and changes no run; `None` if the value is refused, or
-/// equals that without it.
+/// equals the variant's.
 fn is_ignored(
     set: &Set,
     with: (String, String),

@@ -1,4 +1,4 @@
-//! Metrics over whole runs: phases, losses by cause, shares.
+//! Metrics over whole runs: phases, losses by cause, and shares.
 
 use farlink_sim::{Column, Monitor, TraceOptions, run, scenario};
 use serde_json::Value;
@@ -27,7 +27,7 @@ fn near(value: f64, wanted: f64) {
     assert!((value - wanted).abs() < 1e-4, "{value}, not {wanted}");
 }
 
-/// Rounds of 100 ms over a link so fast that segments take no time.
+/// Returns a scenario with round trips of 100 ms over a link so fast that segments take no time.
 fn rounds(channel: &str, tcp: &str, size: &str) -> String {
     format!(
         "[tcp]\nvariant = \"newreno\"\nmss = \"1000 B\"\ninitial_window = 1\n\
@@ -39,10 +39,9 @@ fn rounds(channel: &str, tcp: &str, size: &str) -> String {
     )
 }
 
-/// 1 + 2 + 4 + 8 segments in slow start, where the window is 16 at the threshold,
-/// then 16 and 16 in congestion avoidance (an ACK adds a little less than a
-/// sixteenth); the last of them arrives, which ends the flow, half a round before
-/// it is acknowledged.
+/// Slow start sends 1 + 2 + 4 + 8 segments, after which the window of 16 is at the threshold.
+/// Congestion avoidance sends 16 and 16 (an ACK adds a little less than a sixteenth of a segment).
+/// The flow ends with the arrival of the last segment, half a round trip before its acknowledgment.
 #[test]
 fn phases_are_counted_in_rounds() {
     let done = result(&rounds("", "initial_ssthresh = \"16000 B\"", "47 kB"));
@@ -53,7 +52,7 @@ fn phases_are_counted_in_rounds() {
     near(flow(&done, 0, "time_idle"), 0.0);
 }
 
-/// The phases add up to the flow without its handshake.
+/// The phases add up to the flow's duration without the handshake.
 #[test]
 fn phases_add_up() {
     let text = rounds("loss = 0.02", "", "2 MB");
@@ -69,8 +68,8 @@ fn phases_add_up() {
     assert!(flow(&lossy, 0, "time_recovery") > 1.0);
 }
 
-/// Every loss of a link is that of some flow, with its cause; and the segments
-/// that had to cross are those sent but for the retransmissions.
+/// Every loss of a link is a loss of some flow, with the same cause. The segments that had to cross
+/// a link are the sent segments without retransmissions.
 #[test]
 fn losses_by_cause_and_goodput_as_a_share() {
     let text = "[tcp]\nvariant = \"sack\"\nmss = \"1000 B\"\n\
@@ -95,8 +94,7 @@ fn losses_by_cause_and_goodput_as_a_share() {
         flow(&result, 0, "fair_share") + flow(&result, 1, "fair_share"),
         2.0,
     );
-    // The first link carries whatever was sent, the second not what the queue
-    // in front of it dropped.
+    // The first link carries all sent segments, the second those that its queue did not drop.
     let sent: f64 = (0..2).map(|i| flow(&result, i, "segments_sent")).sum();
     near(link(&result, 0, "goodput_share"), 2000.0 / sent);
     let carried = sent - link(&result, 2, "drops_congestion");
@@ -104,11 +102,11 @@ fn losses_by_cause_and_goodput_as_a_share() {
     assert!(result["links"][1]["metrics"]["goodput_share"].is_null());
 }
 
-/// A receiver's view of a lost segment: seven of the eight segments of a window arrive behind the
-/// hole, and the lost one a round trip after the third duplicate ACK sent it again.
+/// Segments out of order: after a lost segment, the rest of the window arrives behind the gap. The
+/// retransmission arrives a round trip after the third duplicate ACK.
 #[test]
 fn a_lost_segment_holds_its_window_up() {
-    // Segments 1, 2-3, 4-7, 8-15 in rounds 1 to 4; 9 is lost.
+    // Rounds 1 to 4 send segments 1, 2-3, 4-7 and 8-15. Segment 9 is lost.
     let text = rounds(
         "scripted_loss = { packets = [9], min_size = \"1000 B\" }",
         "",
@@ -119,15 +117,16 @@ fn a_lost_segment_holds_its_window_up() {
     near(flow(&done, 0, "segments_out_of_order"), 6.0);
     near(flow(&done, 0, "segments_duplicate"), 0.0);
     near(flow(&done, 0, "timeouts_repeated"), 0.0);
-    // Fourteen take 50 ms; the ninth left, and left again, a round trip apart.
+    // Fourteen segments take 50 ms. The ninth takes 150 ms, because its retransmission leaves a
+    // round trip later.
     near(
         flow(&done, 0, "segment_delay_mean"),
         (14.0 * 0.05 + 0.15) / 15.0,
     );
 }
 
-/// The last of three segments is lost three times: the time-outs of 1, 2 and 4 s
-/// begin with the ACK of the second, a round trip after both were sent.
+/// The last of three segments is lost three times. The time-outs of 1, 2 and 4 s count from the ACK
+/// of the second segment, a round trip after both were sent.
 #[test]
 fn time_outs_of_one_segment_are_repeated() {
     let text = rounds(
@@ -146,8 +145,8 @@ fn time_outs_of_one_segment_are_repeated() {
     );
 }
 
-/// The ACK of the first segment is lost: what goes again is not needed, comes as a
-/// duplicate, and has no delay of its own.
+/// The ACK of the first segment is lost, so the retransmission is a duplicate at the receiver. A
+/// duplicate has no transit time.
 #[test]
 fn a_retransmission_that_was_not_needed_is_a_duplicate() {
     let text = rounds("", "", "2 kB").replace(
@@ -164,11 +163,12 @@ fn a_retransmission_that_was_not_needed_is_a_duplicate() {
     near(flow(&done, 0, "segment_delay_mean"), 0.05);
 }
 
-/// A fragment more than the MTU holds makes two of each segment: the delay is that
-/// of the whole, which waits for its second fragment.
+/// The MTU makes each segment two fragments. The transit time is that of the whole segment, which
+/// waits for its second fragment.
 #[test]
-fn a_segment_is_there_when_it_is_whole() {
-    // 1040 bytes go as fragments of 540 and 520, behind the 40 of the handshake's ACK.
+fn a_segment_has_arrived_when_it_is_complete() {
+    // 1040 bytes are sent as fragments of 540 and 520 bytes, after the ACK of the handshake with 40
+    // bytes.
     let text = "[tcp]\nvariant = \"newreno\"\nmss = \"1000 B\"\ninitial_window = 1\n\
          delayed_ack = \"off\"\n[[links]]\nbetween = [\"a\", \"b\"]\n\
          down = { rate = \"1 Mbit/s\", delay = \"50 ms\", mtu = \"540 B\" }\n\
@@ -189,7 +189,7 @@ const LIMITS: [&str; 8] = [
     "timeouts",
 ];
 
-/// Seconds by limit of flow 0, without those of none; they add up to the whole.
+/// Returns the seconds of flow 0 at each limit that has any. Checks that they add up to the whole.
 fn limited(result: &Value, whole: f64) -> Vec<(&'static str, f64)> {
     let share = |name| flow(result, 0, &format!("limited_{name}"));
     near(LIMITS.into_iter().map(share).sum(), 1.0);
@@ -206,8 +206,8 @@ fn near_all(times: &[(&str, f64)], wanted: &[(&str, f64)]) {
     }
 }
 
-/// Limits of a transfer, counted in rounds of 100 ms: after the handshake the windows, each round
-/// until all is sent. Then nothing is left to send for the half round that the last segments take.
+/// Limits of a transfer in rounds of 100 ms: first the handshake, then the window in each round
+/// until all data is sent. Then the application has no more data, for half a round trip.
 #[test]
 fn limits_are_counted_in_rounds() {
     let done = result(&rounds("", "", "47 kB"));
@@ -219,7 +219,7 @@ fn limits_are_counted_in_rounds() {
             ("congestion_window", 0.5),
         ],
     );
-    // Ten segments a round, of a hundred.
+    // Each round sends ten of a hundred segments.
     for (name, key, window) in [
         ("receive_window", "receive_window = \"10 kB\"", 1e4),
         (
@@ -236,14 +236,13 @@ fn limits_are_counted_in_rounds() {
             &limited(&done, 1.05),
             &[("handshake", 0.1), ("application", 0.05), (name, 0.9)],
         );
-        // As near as the scaled field of a header can say it.
+        // The value is as near as the scaled field of the header allows.
         assert!((flow(&done, 0, "receive_window_max") / window - 1.0).abs() < 1e-3);
     }
 }
 
-/// A fast retransmit half a round before the end; and three time-outs, whose wait
-/// begins with the last acknowledgment before them (the transfers of the tests
-/// above).
+/// In the transfers of the tests above, a fast retransmit starts half a round before the end, and
+/// three time-outs count from the last acknowledgment before them.
 #[test]
 fn repairs_are_limits_too() {
     let lost = "scripted_loss = { packets = [9], min_size = \"1000 B\" }";
@@ -268,9 +267,9 @@ fn repairs_are_limits_too() {
     );
 }
 
-/// A controller that paces is held by its rate, a program with pauses by itself,
-/// between its connections too, and whoever opens them; and a flow that gets
-/// nowhere waits for its handshake.
+/// A controller that paces is limited by its rate. A program with pauses is limited by itself, also
+/// between its connections and for either opener. A flow that never connects is limited by its
+/// handshake.
 #[test]
 fn limits_of_every_kind_of_flow_add_up() {
     let text = |flow: &str, tcp: &str| {
@@ -300,8 +299,8 @@ fn limits_of_every_kind_of_flow_add_up() {
     near_all(&limited(&result(&nowhere), 5.0), &[("handshake", 5.0)]);
 }
 
-/// The rows of the trace `limits` are the shares: each holds until the next, a
-/// time-out from the beginning of its wait.
+/// The rows of the trace `limits` give the shares: each row is valid until the next, and a time-out
+/// from the start of its wait.
 #[test]
 fn the_trace_of_limits_is_the_shares() {
     let lost = "scripted_loss = { packets = [3, 4, 9, 20], min_size = \"1000 B\" }";
@@ -341,8 +340,8 @@ fn the_trace_of_limits_is_the_shares() {
     }
 }
 
-/// A flow that gets nowhere does not take the results of the others with it: the run
-/// is cut off at `max_duration`, and says how many flows were not done.
+/// A flow that does not end does not prevent results of the others: the run is stopped at
+/// `max_duration`, and reports the number of incomplete flows.
 #[test]
 fn a_flow_that_does_not_finish_is_reported() {
     let text = "max_duration = \"60 s\"\n\
@@ -363,10 +362,10 @@ fn a_flow_that_does_not_finish_is_reported() {
     assert_eq!(finished["run"][0]["metrics"]["unfinished"], 0.0);
 }
 
-/// Two flows that have the link to themselves, one after the other, get all of it
-/// each in its own time; over the run they share it, and no more than there is.
+/// Two flows use the link one after the other. Each gets the whole link in its own time. Over the
+/// run their sum is at most the capacity.
 #[test]
-fn what_flows_get_over_the_run_adds_up() {
+fn goodput_over_the_run_adds_up() {
     let text = "duration = \"20 s\"\n[tcp]\nreceive_window = \"1 MB\"\n\
          [[links]]\nbetween = [\"a\", \"b\"]\n\
          down = { rate = \"1 Mbit/s\", delay = \"10 ms\", queue = { packets = 20 } }\n\
@@ -375,11 +374,11 @@ fn what_flows_get_over_the_run_adds_up() {
     let done = result(text);
     let sum = |name| flow(&done, 0, name) + flow(&done, 1, name);
     assert!(sum("goodput") > 1.8e6);
-    // Done after 15 s.
+    // Both flows end after 15 s.
     let over_run = sum("goodput_over_run");
     assert!(over_run < link(&done, 0, "throughput"), "{over_run}");
     near(over_run, sum("bytes_delivered") * 8.0 / 15.0);
-    // The second is cut off after 2 s of its 5.
+    // The second flow is stopped after 2 s of its 5 s.
     let late = result(&text.replace("\"20 s\"", "\"12 s\""));
     let jain = |name: &str| late["run"][0]["metrics"][name].as_f64().unwrap();
     assert!(jain("jain") > 0.99, "{late}");

@@ -1,13 +1,13 @@
-//! TCP-Peach in whole runs: a start without slow start, a window that bit errors
-//! do not cost, and dummies that give way to others where links know their class.
+//! TCP-Peach in whole runs: a start without slow start, a window that bit errors do not reduce, and
+//! dummies that yield to other packets on links with priorities.
 
 use farlink_sim::{Monitor, TraceOptions, run, scenario, trace};
 use serde_json::Value;
 
 const PEACHES: [&str; 2] = ["peach", "peach-sack"];
 
-/// A download over 10 Mbit/s with a round trip of 550 ms: 687 packets are on the
-/// way, and 50 wait.
+/// A download over 10 Mbit/s with a round trip of 550 ms: 687 packets are in flight, and 50 fit
+/// into the queue.
 const GEO: &str = r#"
 [tcp]
 variant = "VARIANT"
@@ -22,7 +22,7 @@ to = "client"
 size = "1 MB"
 "#;
 
-/// Two flows over 1 Mbit/s: `b` from the start, `a` ten seconds later.
+/// Two flows over 1 Mbit/s: `b` from the start, `a` after ten seconds.
 const DUMBBELL: &str = r#"
 duration = "200 s"
 [tcp]
@@ -92,8 +92,8 @@ fn duration(variant: &str, set: &[(&str, &str)], number: u64) -> f64 {
 
 const WIDE: (&str, &str) = ("tcp.receive_window", "1 MiB");
 
-/// With a window for all that the path holds, 10,000 segments more take 10,000
-/// times the 1,040 bytes of a packet at 10 Mbit/s, and nothing is lost but dummies.
+/// With a window as large as the path's capacity, 10,000 further segments take 10,000 times the
+/// 1,040 bytes of a packet at 10 Mbit/s, and only dummies are lost.
 #[test]
 fn without_losses_the_link_is_full() {
     let per_segment = 1040.0 * 8.0 / 10_000_000.0;
@@ -110,10 +110,9 @@ fn without_losses_the_link_is_full() {
     }
 }
 
-/// 64 segments of window: a round trip for the handshake, one for the first
-/// segment and the train, one in which a segment leaves for each dummy that comes
-/// back, and what is left of 100 segments in the next. Slow start from one segment
-/// opens the window of the third of these after six more.
+/// With a window of 64 segments, round trips are needed for the handshake, for the first segment
+/// and the train of dummies, for a segment for each dummy that returns, and for the rest of the 100
+/// segments. Slow start from one segment reaches this window six round trips later.
 #[test]
 fn the_window_is_there_after_two_round_trips() {
     let narrow = [
@@ -132,7 +131,8 @@ fn the_window_is_there_after_two_round_trips() {
     }
 }
 
-/// 5 MB in three runs with bit errors: what halving the window for each costs.
+/// The total time of 5 MB in three runs with bit errors, compared with a TCP that halves its window
+/// at each.
 #[test]
 fn bit_errors_do_not_cost_the_window() {
     for (rate, peach, with_sack) in [("1e-6", 0.5, 0.3), ("1e-5", 0.4, 0.2)] {
@@ -155,8 +155,8 @@ fn bit_errors_do_not_cost_the_window() {
     }
 }
 
-/// A Reno flow loses no more to a Peach flow than to another Reno flow, because the queue drops the
-/// dummies. Where the queue has no class for them, the flow loses more.
+/// A Reno flow retransmits no more beside a Peach flow than beside another Reno flow, because the
+/// queue drops the dummies. On a link without priorities it retransmits more.
 #[test]
 fn dummies_give_way_where_links_have_priorities() {
     let reno = result(DUMBBELL, "reno", &[], 0);
@@ -172,7 +172,7 @@ fn dummies_give_way_where_links_have_priorities() {
         );
         let goodput = |run: &Value| flow(run, 1, "goodput");
         assert!(goodput(&with) >= goodput(&reno), "{variant}");
-        // On a link that is full anyway, dummies are dropped and data is not.
+        // On a full link nearly all dummies are dropped, and little data.
         let low = link(&with, "bottleneck", "low_drops_congestion");
         assert!(
             low > 0.9 * flow(&with, 0, "dummies_sent"),
@@ -183,8 +183,8 @@ fn dummies_give_way_where_links_have_priorities() {
     }
 }
 
-/// Receivers that ignore dummies or take them for data: everything arrives, no
-/// loss is seen where none was, and the rest is Reno after the first train.
+/// With receivers that ignore dummies, or treat them as data, all data arrives, no false loss is
+/// detected, and after the first train the sender behaves as Reno.
 #[test]
 fn other_receivers_are_found_out() {
     for variant in PEACHES {
@@ -213,7 +213,8 @@ fn other_receivers_are_found_out() {
     }
 }
 
-/// A trace changes nothing, and tells the length of both classes together.
+/// A traced run has the same results, and the queue's trace has the length of both classes
+/// together.
 #[test]
 fn a_traced_run_is_the_same_run() {
     let expanded = expand(DUMBBELL, "peach-sack", &[]);

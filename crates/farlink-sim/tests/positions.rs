@@ -1,10 +1,10 @@
-//! Hosts of an emulation that say where they are.
+//! Hosts of an emulation that report their positions.
 
 use crate::common::{datagram, expand};
 use farlink_sim::Live;
 use farlink_tcp::Instant;
 
-/// Returns how many of a hundred datagrams, one each 100 ms from `start` on (in seconds), arrive.
+/// Returns how many of a hundred datagrams arrive, sent every 100 ms from second `start`.
 fn carried(live: &mut Live, start: u64, host: usize, dst: u32) -> usize {
     let mut came = 0;
     for i in 0..100 {
@@ -22,8 +22,8 @@ const RADIO: &str = "[[links]]\nbetween = [\"a\", \"b\"]\ndown = { rate = \"250 
                      ms\", channel = { radio = { band = \"2400 MHz\", distance = \"5 m\" } } }\n\
                      [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 kB\"\n";
 
-/// A radio has the distance of its ends, once both said where they are, and keeps it when something
-/// else of its link is changed.
+/// Once both hosts have reported a position, a radio uses their distance, and keeps it if another
+/// property of its link changes.
 #[test]
 fn a_radio_has_the_distance_of_its_hosts() {
     let scenario = expand(RADIO);
@@ -43,9 +43,9 @@ fn a_radio_has_the_distance_of_its_hosts() {
     assert_eq!(carried(&mut live, 100, 0, 1), 100, "side by side");
 }
 
-/// A walking host is at the place that it reports, not at that of its walk.
+/// A walking host is at its reported position, and not at that of its walk.
 #[test]
-fn a_host_that_walks_is_where_it_says() {
+fn a_walking_host_is_at_the_reported_position() {
     let text = "[[links]]\nbetween = [\"mobile\", \"north\"]\ndown = { rate = \"1 Mbit/s\", delay = \"1 \
                 ms\" }\n[[links]]\nbetween = [\"mobile\", \"south\"]\ndown = { rate = \"1 Mbit/s\", \
                 delay = \"1 ms\" }\n[[links]]\nbetween = [\"north\", \"fixed\"]\ndown = { rate = \"1 \

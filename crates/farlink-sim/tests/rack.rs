@@ -19,7 +19,7 @@ fn result(tcp: &str, down: &str, flow: &str) -> Value {
     one_of(0, tcp, down, flow)
 }
 
-/// The replication of this number.
+/// Returns the result of run `number`.
 fn one_of(number: u64, tcp: &str, down: &str, flow: &str) -> Value {
     let text = format!(
         "[tcp]\nreceive_window = \"1 MiB\"\n{tcp}\n\
@@ -53,9 +53,9 @@ fn it_is_off_unless_asked_for() {
     }
 }
 
-/// A BBR keeps its rate while it loses much, so that its row must see lost retransmissions.
+/// BBR keeps its rate at high loss, so its variant must detect lost retransmissions.
 #[test]
-fn bbr_has_it_unless_told_otherwise() {
+fn bbr_uses_rack_by_default() {
     let loss = "channel = { loss = 0.01 }";
     let row = "variant = \"bbr\"";
     let plain = result(row, loss, FILE);
@@ -63,10 +63,10 @@ fn bbr_has_it_unless_told_otherwise() {
     assert_ne!(plain, result(&format!("{row}\nrack = false"), loss, FILE));
 }
 
-/// One packet in fifty arrives 5 ms late, behind four others: less than the reordering window,
-/// min_RTT / 4 = 12.5 ms. Three duplicates mean a loss, time does not. RACK errs before it has seen
-/// reordering, when it counts to three as well, and where the segment after the late one met a
-/// shorter queue.
+/// One packet in fifty arrives 5 ms late, after four later packets. This is less than the
+/// reordering window of min_RTT / 4 = 12.5 ms. Without RACK, three duplicate ACKs count as a loss.
+/// With RACK, retransmissions are still possible before reordering is first detected (RACK then
+/// also counts to three), and if the segment after the late one met a shorter queue.
 #[test]
 fn reordering_is_no_loss() {
     let late = "channel = { reorder = { probability = 0.02, delay = \"5 ms\" } }";
@@ -86,13 +86,12 @@ fn reordering_is_no_loss() {
     }
 }
 
-/// Real losses are found and repaired with every controller, with PRR and
-/// without.
+/// Real losses are detected and repaired with every controller, with and without PRR.
 #[test]
 fn losses_are_repaired() {
     let loss = "channel = { loss = 0.01 }";
     for congestion in CONTROLS {
-        // Those that set the window themselves refuse the key.
+        // Controllers that set the window themselves refuse the key.
         let with_prr = !["vegas", "bbr"].contains(&congestion);
         for prr in [false, true].into_iter().take(1 + usize::from(with_prr)) {
             let key = if with_prr {
@@ -105,7 +104,7 @@ fn losses_are_repaired() {
             let run = result(&tcp, loss, FILE);
             assert_eq!(flow(&run, "bytes_delivered"), 5e6, "{congestion}");
             assert!(flow(&run, "fast_retransmits") > 0.0, "{congestion}");
-            // No more goes again than a third above what was lost.
+            // The retransmissions are fewer than twice the losses.
             let lost = 5e6 / 1460.0 * 0.01;
             let again = flow(&run, "segments_retransmitted");
             assert!(again < 2.0 * lost, "{congestion} {prr}: {again}");
@@ -113,14 +112,14 @@ fn losses_are_repaired() {
     }
 }
 
-/// Answers of six segments on one connection, one packet in twenty lost: without a
-/// probe what is lost at the tail costs a time-out of a second.
+/// Answers of six segments over one connection lose one packet in twenty. Without a probe, a loss
+/// of the last segments costs a time-out of a second.
 #[test]
 fn probes_avoid_time_outs() {
     let files = "app = \"http\"\nconnections = \"persistent\"\npages = 300\nmain_object = \"8 kB\"\n\
                  inline_objects = 0\npage_interval = \"0 s\"";
     let loss = "channel = { loss = 0.05 }";
-    // One run has few time-outs: a mean of eight is right to a fifth.
+    // A run has few time-outs, so the mean is taken over eight runs.
     let runs = |tcp: &str| -> Vec<Value> {
         (0..8)
             .map(|number| one_of(number, tcp, loss, files))
@@ -147,7 +146,7 @@ fn probes_avoid_time_outs() {
     assert!(3.0 * response(&with) < 2.0 * response(&sack));
 }
 
-/// Marks of a kind at the sending end, and bytes delivered.
+/// Returns the numbers of two kinds of marks at the sending end, and the delivered bytes.
 fn traced(tcp: &str) -> (usize, usize, u64) {
     let text = format!(
         "[tcp]\nvariant = \"sack\"\nreceive_window = \"128 KiB\"\ntimestamps = true\n\
@@ -177,7 +176,7 @@ fn traced(tcp: &str) -> (usize, usize, u64) {
     (count(Mark::Timeout), count(Mark::Undo), delivered)
 }
 
-/// The columns of a table as whole numbers.
+/// Returns the columns of a table as whole numbers.
 fn columns(run: &Trace, table: &str) -> Vec<(&'static str, Vec<u64>)> {
     let table = run.tables.iter().find(|t| t.name == table).unwrap();
     let columns = table.columns.iter();
@@ -186,8 +185,8 @@ fn columns(run: &Trace, table: &str) -> Vec<(&'static str, Vec<u64>)> {
         .collect()
 }
 
-/// A GEO path without losses whose delay outruns the retransmission timer: with
-/// F-RTO a time-out costs no go-back-N and no window.
+/// The delay of a GEO path without losses exceeds the retransmission timer. With F-RTO, a time-out
+/// causes no go-back-N and no reduction of the window.
 #[test]
 fn spurious_time_outs_are_undone() {
     for congestion in ["reno", "cubic", "westwood_plus", "hybla"] {

@@ -1,11 +1,11 @@
-//! No result changed: a run of every TCP, application, channel, link protocol and so on
-//! gives what it gave when it was recorded, to the bit.
+//! No result changes: a run of every TCP, application, channel, link protocol and so on has the
+//! recorded results, bit by bit.
 //!
-//! `recorded/digests.txt` has a line for each run: its name, the digest of its measures,
-//! traces and captures, when it ended and how many packets its links sent. The digest is
-//! of the measures and columns that the head of the file names, so that new ones change
-//! nothing. `UPDATE_RECORDED=1 cargo test -p farlink-sim --test recorded` writes the
-//! lines anew with those names, `UPDATE_RECORDED=names` with all that there are now.
+//! `recorded/digests.txt` has a line for each run: its name, the digest of its metrics, traces and
+//! captures, the time of its end, and the number of packets that its links sent. The digest covers
+//! the metrics and columns that the head of the file names, so new ones change nothing.
+//! `UPDATE_RECORDED=1 cargo test -p farlink-sim --test recorded` writes the lines with these names
+//! again, `UPDATE_RECORDED=names` with all current names.
 #![allow(missing_docs)]
 
 #[path = "recorded/runs.rs"]
@@ -33,7 +33,7 @@ const SCOPES: [(Scope, &str); 3] = [
     (Scope::Run, "run"),
 ];
 
-/// Names of measures by what they are of, and of columns by their table.
+/// Names of metrics by their scope, and names of columns by their table.
 type Names = BTreeMap<String, Vec<String>>;
 
 /// Returns the names that the head of the file covers.
@@ -82,7 +82,7 @@ impl Digest {
     }
 }
 
-/// The cells of a column: numbers, or the names that they stand for.
+/// Adds the cells of a column to the digest: numbers, or the names that they stand for.
 fn cells(digest: &mut Digest, table: &str, name: &str, column: &Column) {
     let numbers = match column {
         Column::F64(v) => v.iter().map(|x| x.to_bits()).collect(),
@@ -103,7 +103,7 @@ fn cells(digest: &mut Digest, table: &str, name: &str, column: &Column) {
     }
 }
 
-/// Values of `scope`, each row in the order of the names.
+/// Returns the values of `scope`, each row in the order of `names`.
 fn measured(outcome: &Outcome, scope: Scope, names: &[String]) -> Vec<Vec<f64>> {
     let all: Vec<_> = metrics().iter().filter(|m| m.scope == scope).collect();
     let at: Vec<_> = names
@@ -155,7 +155,8 @@ fn digest(traced: &Trace, names: &Names) -> u64 {
 fn play(run: &Run) -> Result<Trace, String> {
     let scenario = scenario::load(&run.text, "recorded", &run.set).and_then(|s| s.expand());
     let scenario = scenario.map_err(|e| e.to_string())?;
-    // The headers of packets; the rest is zeros. Some fragments have none.
+    // The captures have the headers of packets, because the rest is zeros. Some fragments cannot be
+    // captured.
     let traced = trace(
         &scenario,
         0,
@@ -181,7 +182,7 @@ fn line(run: &Run, names: &Names) -> String {
     format!("{} {digest:016x} {ended} {packets}", run.name)
 }
 
-/// Lines of all runs, in their order, with what cores there are.
+/// Returns the lines of all runs, in order, computed on all cores.
 fn lines(runs: &[Run], names: &Names) -> Vec<String> {
     let next = AtomicUsize::new(0);
     let lines = Mutex::new(vec![String::new(); runs.len()]);
@@ -243,7 +244,7 @@ fn no_result_changed() {
     );
 }
 
-/// The recorded scenarios contain every quoted word and every stage key of the language.
+/// The recorded scenarios contain every quoted word and every key of a stage in the schema.
 #[test]
 fn everything_that_the_tables_list_is_recorded() {
     let runs = runs();
@@ -276,7 +277,7 @@ fn everything_that_the_tables_list_is_recorded() {
             .iter()
             .any(|text| text.contains(&format!("\"{word}\"")))
     });
-    // What is so without being said.
+    // Words of defaults.
     let usual = [
         "off",
         "pass",
@@ -307,7 +308,7 @@ fn everything_that_the_tables_list_is_recorded() {
     }
 }
 
-/// The words that are the values of some key.
+/// Collects the words that are values of some key.
 fn choices(schema: &Value, words: &mut BTreeSet<String>) {
     match schema {
         Value::Object(all) => {

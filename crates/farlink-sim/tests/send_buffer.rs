@@ -1,9 +1,8 @@
-//! A send buffer that is smaller than what the application writes holds the
-//! application, and loses nothing.
+//! A send buffer smaller than the application's data delays the application, and loses no data.
 
 use crate::common::{metric, result};
 
-/// 1 Gbit/s and a round trip of 100 ms, with a send buffer of so many bytes.
+/// Returns a path of 1 Gbit/s and a round trip of 100 ms, with this send buffer.
 fn path(send_buffer: &str, flow: &str) -> String {
     format!(
         "[tcp]\nmss = \"1000 B\"\ninitial_window = 100\nreceive_window = \"10 MB\"\n\
@@ -14,20 +13,20 @@ fn path(send_buffer: &str, flow: &str) -> String {
     )
 }
 
-/// A file arrives whole, in so many round trips as there are buffers in it: one
-/// buffer leaves in each.
+/// A file arrives whole, in as many round trips as its length is multiples of the buffer, because
+/// one buffer is sent per round trip.
 #[test]
 fn a_file_takes_a_round_trip_for_each_buffer() {
     let done = result(&path("50 kB", "size = \"1 MB\""));
     assert_eq!(metric(&done, "flows", 0, "completed"), 1.0);
     assert_eq!(metric(&done, "flows", 0, "bytes_delivered"), 1e6);
-    // The handshake, 19 buffers that are acknowledged, and half a round trip.
+    // The handshake, 19 acknowledged buffers, and half a round trip.
     let duration = metric(&done, "flows", 0, "duration");
     assert!((2.05..2.06).contains(&duration), "{duration}");
 }
 
-/// Every application delivers with a small buffer what it delivers without limit,
-/// in both directions, and closes after the last byte.
+/// Every application delivers the same data with a small buffer as without a limit, in both
+/// directions, and closes after the last byte.
 #[test]
 fn every_application_is_held_and_goes_on() {
     for flow in [
@@ -59,7 +58,7 @@ fn every_application_is_held_and_goes_on() {
     }
 }
 
-/// As much as goes through is a buffer a round trip, for as long as it lasts.
+/// A transfer without end sends a buffer per round trip.
 #[test]
 fn an_endless_transfer_gets_a_buffer_a_round_trip() {
     let done = result(&path("50 kB", "app = \"bulk\"\nduration = \"20 s\""));
@@ -67,8 +66,8 @@ fn an_endless_transfer_gets_a_buffer_a_round_trip() {
     assert!((3.9e6..4.01e6).contains(&goodput), "{goodput}");
 }
 
-/// The download of the library, of which the receive window is a sixteenth of the
-/// buffer, takes what it takes without a limit.
+/// The download of the library, whose receive window is a sixteenth of the buffer, has the same
+/// results without a limit.
 #[test]
 fn a_buffer_above_the_window_changes_nothing() {
     let (_, text) = farlink_sim::scenario::library()

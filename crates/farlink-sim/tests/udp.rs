@@ -1,4 +1,4 @@
-//! Flows of datagrams over whole runs.
+//! UDP flows over whole runs.
 
 use farlink_sim::{Monitor, Trace, TraceOptions, run, scenario, trace};
 use serde_json::Value;
@@ -45,7 +45,8 @@ fn near(value: f64, wanted: f64) {
     assert!((value - wanted).abs() < 1e-9, "{value}, not {wanted}");
 }
 
-/// 1 Mbit/s and 100 ms each way, with what else the direction says.
+/// Returns a link of 1 Mbit/s and 100 ms in each direction, with these further keys of the
+/// direction down.
 fn link(more: &str) -> String {
     format!(
         "[[links]]\nbetween = [\"a\", \"b\"]\n\
@@ -57,14 +58,14 @@ fn flow(keys: &str) -> String {
     format!("[[flows]]\nfrom = \"a\"\nto = \"b\"\n{keys}\n")
 }
 
-/// 972 bytes of data are 1000 on the wire, 8 ms of this link.
+/// 972 bytes of data are 1000 bytes on the wire, 8 ms on this link.
 const CBR: &str = "app = \"cbr\"\npacket = \"972 B\"\n";
 
 #[test]
 fn below_the_rate_of_the_link_nothing_is_lost_and_every_delay_is_the_same() {
     let text = link("") + &flow(&format!("{CBR}rate = \"500 kbit/s\"\nduration = \"10 s\""));
     let result = result(&text);
-    // A datagram each 972 * 8 / 500,000 = 15.552 ms, from 0 s on: 643.004 fit.
+    // A datagram is sent every 972 * 8 / 500,000 = 15.552 ms from 0 s, so 643.004 intervals fit.
     assert_eq!(metric(&result, 0, "datagrams_sent"), 644.0);
     assert_eq!(metric(&result, 0, "datagrams_received"), 644.0);
     for nothing in [
@@ -82,7 +83,7 @@ fn below_the_rate_of_the_link_nothing_is_lost_and_every_delay_is_the_same() {
     near(metric(&result, 0, "duration"), 10.0);
     near(metric(&result, 0, "goodput"), 644.0 * 972.0 * 8.0 / 10.0);
     assert_eq!(metric(&result, 0, "completed"), 1.0);
-    // The last one is there 108 ms after it was sent, and that ends the run.
+    // The run ends with the arrival of the last datagram, 108 ms after it was sent.
     let end = result["simulated_s"].as_f64().unwrap_or_default();
     near(end, 643.0 * 0.015_552 + 0.108);
     for none in [
@@ -96,16 +97,16 @@ fn below_the_rate_of_the_link_nothing_is_lost_and_every_delay_is_the_same() {
     }
 }
 
-/// Over the link's rate C, a source of rate R loses 1 - C / R of what it sends, but
-/// for what waits at the end: exact to a packet.
+/// A source of rate R above the link's rate C loses 1 - C / R of its datagrams, except those in the
+/// queue at the end. This is exact to a packet.
 #[test]
 fn above_the_rate_of_the_link_the_rest_is_lost() {
     for (rate, queue) in [(1.5, 10), (2.0, 50), (4.0, 1)] {
         let keys = format!("{CBR}rate = \"{} bit/s\"\ndatagrams = 20000", rate * 972e3);
         let text = link(&format!(", queue = {{ packets = {queue} }}")) + &flow(&keys);
         let result = result(&text);
-        // While the source sends, for 20,000 / R packets' times, the link carries C
-        // of them a second, and then the queue and the one being sent.
+        // The source sends for the time of 20,000 / R packets. In this time the link carries
+        // packets at rate C, and afterwards the queue and the packet in transmission.
         let carried = 20_000.0 / rate + f64::from(queue);
         let received = metric(&result, 0, "datagrams_received");
         assert!(
@@ -116,7 +117,7 @@ fn above_the_rate_of_the_link_the_rest_is_lost() {
         assert_eq!(lost + received, 20_000.0);
         let share = metric(&result, 0, "loss_rate");
         assert!((share - (1.0 - 1.0 / rate)).abs() < f64::from(queue + 2) / 20_000.0);
-        // What waited longest found the queue full but for its own place.
+        // The packet with the longest delay took the last place of the queue.
         let longest = 0.1 + 0.008 * f64::from(queue + 1);
         assert!(metric(&result, 0, "delay_max") <= longest + 1e-9);
         assert!(metric(&result, 0, "delay_max") > longest - 0.008);
@@ -155,8 +156,8 @@ fn copies_and_late_datagrams_are_counted() {
     let error = |p: f64| 4.0 * (p * (1.0 - p) * 5000.0).sqrt();
     let copies = metric(&result, 0, "datagrams_duplicated");
     assert!((copies - 500.0).abs() < error(0.1), "{copies}");
-    // Held back by 100 ms, a datagram is overtaken by the one sent 77.76 ms later
-    // unless that one is held back too.
+    // A datagram held for 100 ms is overtaken by the next, sent 77.76 ms later, unless the next is
+    // held too.
     let late = metric(&result, 0, "datagrams_reordered");
     assert!(
         (late - 5000.0 * 0.05 * 0.95).abs() < error(0.0475),
@@ -165,8 +166,7 @@ fn copies_and_late_datagrams_are_counted() {
     near(metric(&result, 0, "delay_min"), 0.108);
 }
 
-/// Whatever a path does to them, every datagram of every flow is received or lost,
-/// and the run comes to its end.
+/// For any channel, every datagram of every flow is received or lost, and the run ends.
 #[test]
 fn every_datagram_is_received_or_lost() {
     let channels = [
@@ -201,7 +201,7 @@ fn every_datagram_is_received_or_lost() {
                 let flow = result["flows"][i]["metrics"].as_object().expect("metrics");
                 let lost = flow.iter().filter(|(name, _)| name.starts_with("lost_"));
                 causes += lost.filter_map(|(_, n)| n.as_f64()).sum::<f64>();
-                // Copies that were lost come on top.
+                // Lost copies count in addition.
                 let copies = get("datagrams_duplicated");
                 assert!(copies == 0.0 || channel.contains("duplicate"));
             }
@@ -210,8 +210,8 @@ fn every_datagram_is_received_or_lost() {
                 .sum();
             assert_eq!(causes, drops, "{channel}");
             let all: f64 = (0..3).map(|i| metric(&result, i, "datagrams_lost")).sum();
-            // The run ends when the fate of the last datagram is known. What still waits at
-            // the link that loses it, five and the one that is being sent, has not left it.
+            // The run ends when the fate of the last datagram is known. Packets that still wait at
+            // the lossy link (five, and one in transmission) have not left it.
             assert!(drops + 6.0 >= all, "{channel}: {drops}, {all}");
             let certain = channel.contains("loss = 1.0");
             assert_eq!(all == 1500.0, certain, "{channel}");
@@ -219,13 +219,13 @@ fn every_datagram_is_received_or_lost() {
     }
 }
 
-/// A run that is cut off does not count what is under way as lost.
+/// If a run is stopped, datagrams in flight do not count as lost.
 #[test]
-fn what_is_under_way_is_not_lost() {
+fn packets_in_transit_at_the_end_are_not_lost() {
     let keys = format!("{CBR}rate = \"500 kbit/s\"\nduration = \"10 s\"");
     let text = format!("duration = \"1 s\"\n{}{}", link(""), flow(&keys));
     let result = result(&text);
-    // Sent at 0, 15.552, ..., 995.328 ms; received if sent by 892 ms.
+    // Datagrams are sent at 0, 15.552, ..., 995.328 ms. Those sent by 892 ms have arrived.
     assert_eq!(metric(&result, 0, "datagrams_sent"), 65.0);
     assert_eq!(metric(&result, 0, "datagrams_received"), 58.0);
     assert_eq!(metric(&result, 0, "datagrams_lost"), 0.0);
@@ -234,7 +234,7 @@ fn what_is_under_way_is_not_lost() {
     near(metric(&result, 0, "duration"), 1.0);
 }
 
-/// Deterministic periods: 1 s on, 3 s off is a quarter of the rate.
+/// Constant periods of 1 s on and 3 s off give a quarter of the rate.
 #[test]
 fn an_on_off_source_sends_while_it_is_on() {
     let keys = "app = \"onoff\"\nrate = \"80 kbit/s\"\npacket = \"100 B\"\n\
@@ -252,16 +252,16 @@ fn an_on_off_source_sends_while_it_is_on() {
     assert_eq!(metric(&result, 0, "datagrams_lost"), 0.0);
 }
 
-/// TCP takes what the constant rate leaves, as good as all of it, and loses
-/// nothing else; each flow's bytes are what its end got.
+/// TCP gets nearly all of the rate that the constant rate leaves, and has only losses by the queue.
+/// The bytes of each flow are those received by its end.
 #[test]
-fn tcp_has_what_a_constant_rate_leaves() {
+fn tcp_gets_the_rate_that_a_constant_source_leaves() {
     let keys = format!("{CBR}rate = \"486 kbit/s\"\nduration = \"60 s\"");
     let cbr = flow(&keys);
     let bulk = flow("app = \"bulk\"\nduration = \"60 s\"");
     let text = link(", queue = { packets = 30 }") + &cbr + &bulk;
     let result = result(&text);
-    // Half of the link carries 500 kbit/s of datagrams, headers included.
+    // 500 kbit/s of datagrams, with headers, are half of the link's rate.
     let (udp, tcp) = (metric(&result, 0, "goodput"), metric(&result, 1, "goodput"));
     assert!(udp > 0.93 * 486e3 && udp <= 486.2e3, "{udp}");
     assert!(tcp > 0.9 * 480e3 && tcp < 0.54e6, "{tcp}");
@@ -269,12 +269,12 @@ fn tcp_has_what_a_constant_rate_leaves() {
     let sent = metric(&result, 0, "datagrams_sent");
     let known = metric(&result, 0, "datagrams_received") + metric(&result, 0, "datagrams_lost");
     assert_eq!(sent, known);
-    // What arrived over the link is what both ends have, and headers.
+    // Both ends together have received all that arrived over the link, except headers.
     let used = result["links"][0]["metrics"]["utilisation"].as_f64();
     assert!(used > Some(0.97), "{used:?}");
 }
 
-/// Flows are told apart by their place in the scenario, whatever they are.
+/// Flows have their number in the scenario, independent of their kind.
 #[test]
 fn traces_and_captures_hold_datagrams() {
     let keys = format!("{CBR}rate = \"500 kbit/s\"\ndatagrams = 50");
@@ -313,7 +313,7 @@ fn traces_and_captures_hold_datagrams() {
     let flows = column("delivered", "flow");
     let last = flows.iter().rposition(|&f| f == 0).expect("rows");
     assert_eq!(bytes[last], 972 * received as u64);
-    // Protocol 17 of the datagrams at the source: all 50, with their ports.
+    // At the source, the capture has all 50 datagrams (protocol 17) with their ports.
     let (_, capture) = &trace.captures[0];
     let datagrams = capture
         .windows(24)
@@ -326,8 +326,8 @@ fn traces_and_captures_hold_datagrams() {
     );
 }
 
-/// A flow of datagrams beside it changes no random stream of a flow over TCP: on a
-/// link of its own it does the same as alone, to the bit.
+/// A UDP flow on another link changes no random stream of a TCP flow, whose results equal those
+/// without the UDP flow bit by bit.
 #[test]
 fn datagrams_elsewhere_change_nothing() {
     let links =
@@ -346,14 +346,14 @@ fn datagrams_elsewhere_change_nothing() {
         let flows = both["flows"].as_array().expect("flows");
         let same = flows.iter().find(|f| f["flow"] == "tcp").expect("a flow");
         let mut same = same.clone();
-        // Its share of all goodputs is the only thing that knows of the other.
+        // Only its share of the total goodput depends on the other flow.
         same["metrics"]["fair_share"] = Value::Null;
         assert_eq!(same, alone["flows"][0]);
     }
 }
 
 #[test]
-fn faults_are_told_in_one_line() {
+fn errors_have_one_line() {
     let cases = [
         (
             "app = \"cbr\"\nrate = \"1 Mbit/s\"\ndatagrams = 5\ntcp = { variant = \"reno\" }",
@@ -425,7 +425,7 @@ fn faults_are_told_in_one_line() {
     );
 }
 
-/// The scenario that a result holds loads again to the same run.
+/// The scenario in a result loads to the same scenario.
 #[test]
 fn a_resolved_scenario_of_datagrams_is_the_same_scenario() {
     let keys = "app = \"onoff\"\nrate = \"80 kbit/s\"\non = \"1 s\"\n\

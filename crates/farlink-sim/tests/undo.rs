@@ -1,5 +1,5 @@
-//! A GEO path without losses whose delay outruns the retransmission timer: the
-//! reductions are spurious, and undo takes them back.
+//! The delay of a GEO path without losses exceeds the retransmission timer, so reductions are
+//! spurious and are undone.
 
 use farlink_sim::{Monitor, Table, Trace, TraceOptions, scenario, trace};
 use farlink_tcp::Mark;
@@ -46,7 +46,7 @@ fn column(table: &Table, name: &str) -> Vec<u64> {
     column.numbers()
 }
 
-/// Times in nanoseconds of the marks of this kind, of the end that sends.
+/// Returns the times in nanoseconds of the sender's marks of this kind.
 fn marks(trace: &Trace, kind: Mark) -> Vec<u64> {
     let marks = table(trace, "marks");
     let (time, kinds) = (column(marks, "time"), column(marks, "kind"));
@@ -57,7 +57,7 @@ fn marks(trace: &Trace, kind: Mark) -> Vec<u64> {
         .collect()
 }
 
-/// cwnd and ssthresh of the sender before `at`, or with what happens then.
+/// Returns the sender's cwnd and ssthresh before `at`, or with `with` after the events at `at`.
 fn windows(trace: &Trace, at: u64, with: bool) -> (u64, u64) {
     let state = table(trace, "state");
     let (time, side) = (column(state, "time"), column(state, "side"));
@@ -101,7 +101,8 @@ fn a_spurious_time_out_gives_the_window_back() {
             if set.contains(&DSACK[1]) {
                 assert!(cwnd >= before, "{set:?}: {cwnd} after {before}");
             } else {
-                // What was out, and no go-back-N: the rest comes by slow start.
+                // The window is that of the data in flight, without go-back-N, and grows by slow
+                // start.
                 assert!(cwnd > 10 * reduced, "{set:?}: {cwnd}");
             }
             let (got, without) = (delivered(&run), delivered(&plain));
@@ -110,7 +111,7 @@ fn a_spurious_time_out_gives_the_window_back() {
     }
 }
 
-/// Jitter that reorders: duplicate ACKs without a loss.
+/// Jitter reorders packets, which causes duplicate ACKs without a loss.
 #[test]
 fn spurious_fast_retransmits_are_undone() {
     let reordering = [

@@ -1,24 +1,23 @@
-//! Vegas and P-TCP on the GEO link, against what their papers say in closed form.
+//! Vegas and P-TCP on the GEO link, against the closed forms of their papers.
 
 use farlink_sim::{Column, Monitor, Table, TraceOptions, run, scenario, trace};
 use serde_json::Value;
 
-/// A full segment on the wire, in bytes.
+/// Length of a full packet on the wire, in bytes.
 const PACKET: f64 = 1500.0;
 const MSS: f64 = 1460.0;
-/// Slowest link of the path, in bit/s.
+/// Rate of the slowest link of the path, in bit/s.
 const RATE: f64 = 2_048_000.0;
-/// Round trip of a full segment and its ACK in empty queues, in seconds: one way
-/// 10 and 250 ms, transmission on 10 Mbit/s and 2048 kbit/s, and the ACK's on
-/// 256 kbit/s and 10 Mbit/s.
+/// Round-trip time of a full segment and its ACK with empty queues, in seconds: 10 and 250 ms in
+/// each direction, transmission of the segment at 10 Mbit/s and 2048 kbit/s, and of the ACK at 256
+/// kbit/s and 10 Mbit/s.
 const ROUND_TRIP: f64 = 2.0 * 0.260
     + PACKET * 8.0 / 10e6
     + PACKET * 8.0 / RATE
     + 40.0 * 8.0 / 256e3
     + 40.0 * 8.0 / 10e6;
 
-/// The download of the library over the GEO link, with a window above what the
-/// path holds.
+/// Returns the download of the library over the GEO link, with a window above the path's capacity.
 fn geo(name: &str, tcp: &str, settings: &[(&str, &str)]) -> scenario::Expanded {
     let (_, text) = scenario::library()
         .iter()
@@ -35,7 +34,7 @@ fn geo(name: &str, tcp: &str, settings: &[(&str, &str)]) -> scenario::Expanded {
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Means of a metric of the flow over some runs.
+/// Returns the means of metrics of the flow over `runs` runs.
 fn mean(scenario: &scenario::Expanded, runs: u64, metrics: &[&str]) -> Vec<f64> {
     let mut sums = vec![0.0; metrics.len()];
     for k in 0..runs {
@@ -50,7 +49,7 @@ fn mean(scenario: &scenario::Expanded, runs: u64, metrics: &[&str]) -> Vec<f64> 
     sums.iter().map(|sum| sum / runs as f64).collect()
 }
 
-/// Last value of a column, for the sender.
+/// Returns the last value of a column for the sender.
 fn last(tables: &[Table], table: &str, column: &str) -> f64 {
     let table = tables.iter().find(|t| t.name == table).expect("the table");
     let find = |name: &str| &table.columns.iter().find(|c| c.0 == name).expect("it").1;
@@ -78,18 +77,18 @@ fn without_losses_between_alpha_and_beta_segments_stand_in_the_queue() {
                 9.0,
             ),
         ] {
-            // 100 s are enough to give back what slow start overshot by.
+            // After 100 s the window has lost the excess of slow start.
             let mut all = vec![("duration", "100 s")];
             all.extend_from_slice(settings);
             let scenario = geo("geo-omueti2007", tcp, &all);
             let traced = trace(&scenario, 0, &TraceOptions::default(), &Monitor::default())
                 .unwrap_or_else(|e| panic!("{e}"));
-            // What the path holds without a queue: 90.2 segments.
+            // The path holds 90.2 segments without a queue.
             let pipe = ROUND_TRIP * RATE / 8.0 / PACKET;
             let cwnd = last(&traced.tables, "state", "cwnd") / MSS;
             let queued = cwnd.floor() - pipe;
             assert!((alpha..=beta).contains(&queued), "{tcp}: {queued} in cwnd");
-            // The same from the round-trip time.
+            // The round-trip time gives the same number.
             let rtt = last(&traced.tables, "rtt", "rtt") / 1e9;
             let waiting = (rtt - ROUND_TRIP) * RATE / 8.0 / PACKET;
             assert!((alpha..=beta).contains(&waiting), "{tcp}: {waiting} in RTT");
@@ -105,8 +104,8 @@ fn without_losses_the_link_is_full_from_the_end_of_slow_start() {
             1,
             &["duration", "segments_sent", "segments_retransmitted"],
         );
-        // Slow start takes 13 round trips: 2 to 128 segments, each window twice,
-        // and the handshake; 254 segments leave in it. The rest is transmission.
+        // Slow start takes 13 round trips, in which 254 segments are sent: the handshake, and
+        // windows of 2 to 128 segments, each twice. The remaining time is transmission.
         let rest = (m[1] - 254.0) * PACKET * 8.0 / RATE;
         assert!(
             (m[0] - rest - 13.0 * ROUND_TRIP).abs() < 2.0 * ROUND_TRIP,
@@ -119,8 +118,8 @@ fn without_losses_the_link_is_full_from_the_end_of_slow_start() {
 
 #[test]
 fn random_losses_balance_the_increase() {
-    // A segment a round trip against a quarter at each loss: W falls from its
-    // peak to 3/4 of it, over which 1/p segments leave, 7/32 W^2 = 1/p.
+    // The window grows by a segment per round trip, and falls by a quarter at each loss, from its
+    // peak W to 3/4 W. In between 1/p segments are sent, so 7/32 W^2 = 1/p.
     let p = 1.0 - (1.0_f64 - 1e-6).powi(8 * 1500);
     let peak = (32.0 / 7.0 / p).sqrt();
     let goodput = 7.0 / 8.0 * peak * MSS * 8.0 / ROUND_TRIP;
@@ -130,13 +129,13 @@ fn random_losses_balance_the_increase() {
         8,
         &["goodput", "timeouts", "segments_retransmitted"],
     );
-    // The round trip that recovers grows nothing, nor the one that is compared.
+    // The window does not grow in round trips of recovery and of measurement.
     assert!(
         (0.85..1.05).contains(&(m[0] / goodput)),
         "{} of {goodput} bit/s",
         m[0]
     );
-    // Each loss costs one retransmission, and a time-out is rare.
+    // Each loss costs one retransmission. Time-outs are rare.
     let segments = (10.0 * 1024.0 * 1024.0 / MSS).ceil();
     assert!((m[2] / (segments * p / (1.0 - p)) - 1.0).abs() < 0.15);
     assert!(m[1] < 1.0, "{} time-outs", m[1]);
@@ -152,13 +151,13 @@ fn a_segment_at_each_loss_costs_less_than_a_quarter() {
         4,
         &["goodput"],
     );
-    // Window 1/p = 84 segments at most against 2 / sqrt(p) = 18.
+    // The window is at most 1/p = 84 segments, against 2 / sqrt(p) = 18.
     assert!(segment[0] > 1.8 * quarter[0], "{segment:?} {quarter:?}");
 }
 
 #[test]
 fn p_tcp_bears_losses_without_the_coarse_time_out() {
-    // leung1998, 6.2, on the satellite: better than Vegas, by 6 to 20 % there.
+    // Leung 1998, 6.2, on the satellite link: P-TCP is 6 to 20 % better than Vegas there.
     let settings = [
         ("tcp.mss", "1458 B"),
         ("tcp.receive_window", "128 KiB"),
@@ -173,7 +172,7 @@ fn p_tcp_bears_losses_without_the_coarse_time_out() {
     assert!(p_tcp > 1.03 * vegas, "{p_tcp} against {vegas} bit/s");
 }
 
-/// A file over a link of the given keys each way.
+/// Returns a file of this size over a link with these keys of its directions.
 fn over(down: &str, up: &str, tcp: &str, size: &str) -> scenario::Expanded {
     let text = format!(
         "max_duration = \"48 h\"\n[tcp]\n{tcp}\n[[links]]\nbetween = [\"a\", \"b\"]\ndown = {{ \
@@ -202,8 +201,8 @@ fn on_a_slow_link_without_losses_p_tcp_sends_nothing_twice() {
 
 #[test]
 fn p_tcp_is_at_least_as_fast_as_vegas_on_a_mobile() {
-    // leung1998, figure 6.2: better than Vegas for losses in fades of 0.005 to 0.1;
-    // parameters of table 5.4.
+    // Leung 1998, figure 6.2: P-TCP is better than Vegas for losses in fades of 0.005 to 0.1, with
+    // the parameters of table 5.4.
     let goodput = |variant: &str, loss: f64| {
         let link = format!(
             "rate = \"19.2 kbit/s\", delay = \"19 ms\", queue = \"unlimited\", channel = {{ mobile = \
@@ -223,9 +222,9 @@ fn p_tcp_is_at_least_as_fast_as_vegas_on_a_mobile() {
 }
 
 #[test]
-fn fine_clocks_learn_that_the_path_became_slow() {
-    // The round trip grows from 40 ms to 25 s, and each segment would be sent again
-    // before its ACK for the rest of the transfer.
+fn vegas_with_fine_clocks_adapts_to_a_slower_path() {
+    // The round trip grows from 40 ms to 25 s. A timer that did not adapt would retransmit each
+    // segment before its ACK for the rest of the transfer.
     let down = "rate_trace = { data = \"time,rate\\n0 s,10 Mbit/s\\n3 s,19.2 kbit/s\\n\" }, delay \
                 = \"19 ms\", queue = { bytes = \"60 kB\" }, channel = { loss = 0.05 }";
     let up = "rate = \"1 Mbit/s\", delay = \"19 ms\"";
@@ -240,9 +239,9 @@ fn fine_clocks_learn_that_the_path_became_slow() {
 
 #[test]
 fn a_first_window_that_is_lost_whole_is_repaired_at_the_paths_pace() {
-    // Eight first windows of ten segments into a queue of 13: some are lost whole, and
-    // P-TCP has no sample of data to run on. Each segment cost a backed-off time-out of
-    // up to a minute; the 200 kB take the link 26 s, and Vegas 41 s.
+    // Eight first windows of ten segments enter a queue of 13 packets, so some windows are lost as
+    // a whole, and P-TCP has no round-trip sample. In an earlier version each segment cost a
+    // backed-off time-out of up to a minute. The 200 kB take 26 s on the link, and 41 s with Vegas.
     let link = "rate = \"64 kbit/s\", delay = \"50 ms\", queue = { bytes = \"20 kB\" }";
     let text = format!(
         "max_duration = \"6 h\"\n[tcp]\nvariant = \"p-tcp\"\n[[links]]\nbetween = [\"a\", \
@@ -262,9 +261,9 @@ fn a_first_window_that_is_lost_whole_is_repaired_at_the_paths_pace() {
     }
 }
 
-/// Vegas of a kernel goes on from half of its window where slow start overflows the queue:
-/// 10 Mbit/s, a round trip of 500 ms, a queue of 83 packets. At least a quarter of the link
-/// is used over 60 s.
+/// A kernel's Vegas continues with half of its window when slow start overflows the queue. With 10
+/// Mbit/s, a round trip of 500 ms and a queue of 83 packets, at least a quarter of the link is used
+/// over 60 s.
 #[test]
 fn kernels_vegas_keeps_half_of_its_window_after_an_overflow() {
     for profile in ["linux", "freebsd"] {

@@ -1,5 +1,5 @@
-//! Westwood, Westwood+ and Hybla on the GEO link: they fill it without losses,
-//! and lose less than Reno's window to random losses.
+//! Westwood, Westwood+ and Hybla on the GEO link: they fill the link without losses, and random
+//! losses reduce their rate less than Reno's.
 
 use crate::common::{metric, result};
 use farlink_sim::{Monitor, run, scenario};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 const ROWS: [&str; 3] = ["westwood", "westwood+", "hybla"];
 
-/// Seconds from open to the last byte of `bytes`, with a window of 1 MiB.
+/// Returns the seconds from the SYN to the last byte of `bytes`, with a window of 1 MiB.
 fn duration(row: &str, bytes: u64, library: &str, number: u64) -> f64 {
     let (_, text) = scenario::library()
         .iter()
@@ -26,9 +26,9 @@ fn duration(row: &str, bytes: u64, library: &str, number: u64) -> f64 {
     json["flows"][0]["metrics"]["duration"].as_f64().unwrap()
 }
 
-/// Once the window is large, 10,000 segments more take 10,000 times the 1,500
-/// bytes of a packet at 2048 kbit/s, and a loss-free start costs no more than
-/// the rounds that slow start needs for the 90 segments of the path.
+/// Once the window is large, 10,000 further segments take 10,000 times the 1,500 bytes of a packet
+/// at 2048 kbit/s. The start costs at most the rounds of slow start up to the 90 segments of the
+/// path.
 #[test]
 fn without_losses_the_link_is_full() {
     let per_segment = 1500.0 * 8.0 / 2_048_000.0;
@@ -41,14 +41,15 @@ fn without_losses_the_link_is_full() {
             (more - 10_000.0 * per_segment).abs() < per_segment,
             "{row}: {more} s"
         );
-        // 2, 4, 8, ... segments a round from the handshake on: 90 after six.
+        // The window has 2, 4, 8, ... segments per round after the handshake, and 90 after six
+        // rounds.
         let start = first - 10_000.0 * per_segment;
         assert!((1.0..8.5 * 0.53).contains(&start), "{row}: {start} s");
     }
 }
 
-/// 5 MB with a bit error rate of 1e-6, five runs: all take less time than
-/// halving the window does, Hybla the least.
+/// 5 MB with a bit error rate of 1e-6, in five runs: all three take less time than a TCP that
+/// halves its window, and Hybla takes the least.
 #[test]
 fn random_losses_cost_less_than_they_cost_reno() {
     let total = |row: &str| -> f64 {
@@ -63,9 +64,10 @@ fn random_losses_cost_less_than_they_cost_reno() {
     assert!(hybla < 0.25 * sack, "hybla {hybla}, sack {sack}");
 }
 
-/// 3 MB over a GEO link of 12 Mbit/s behind a queue of 1.2 BDP. The first ACK of Linux's Hybla
-/// opens the window to all of it, and what the queue drops comes back after a time-out. As Reno
-/// repairs that, in Linux, the queue drops less once more than as Hybla would.
+/// 3 MB over a GEO link of 12 Mbit/s with a queue of 1.2 BDP. The first ACK makes Linux's Hybla
+/// open its window to all data, and the packets dropped by the queue are retransmitted after a
+/// time-out. If Reno governs this recovery, as in Linux, the queue drops fewer packets than with
+/// Hybla.
 #[test]
 fn reno_repairs_the_time_outs_of_linux_hybla_with_fewer_drops() {
     let run = |growth: &str| {

@@ -1,4 +1,4 @@
-//! Whole runs, in one binary: it is compiled and linked once, not once for each file.
+//! Whole runs in one binary, so they are compiled and linked once and not once per file.
 #![allow(missing_docs)]
 
 mod adalr;
@@ -41,7 +41,7 @@ mod wireless;
 mod wong1998;
 mod xtp;
 
-/// Cargo does not look for files here any more (`autotests = false`): one that nobody names would
+/// With `autotests = false`, Cargo does not look for files here, so a file without a `mod` would
 /// never run.
 #[test]
 fn every_file_of_tests_is_run() {

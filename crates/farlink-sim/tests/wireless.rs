@@ -1,10 +1,9 @@
-//! TCPs for links that lose packets without being full, end to end: SCPS-TP, and
-//! explicit loss notification in both its forms.
+//! TCPs for lossy links over whole runs: SCPS-TP, and explicit loss notification in both forms.
 
 use farlink_sim::{Monitor, run, scenario};
 use serde_json::Value;
 
-/// The GEO link of the satellite studies: the pipe holds 90 segments.
+/// The GEO link of the satellite studies, which holds 90 segments.
 const GEO: &str = r#"
 [tcp]
 receive_window = "256 KiB"
@@ -22,7 +21,7 @@ app = "bulk"
 duration = "200 s"
 "#;
 
-/// The result of a run, as users see it.
+/// Returns the result of a run as JSON.
 fn play(number: u64, set: &[(&str, &str)]) -> Value {
     let set: Vec<_> = set
         .iter()
@@ -39,13 +38,13 @@ fn metric(result: &Value, name: &str) -> f64 {
     result["flows"][0]["metrics"][name].as_f64().unwrap()
 }
 
-/// Mean goodput in bit/s of three runs.
+/// Returns the mean goodput of three runs in bit/s.
 fn goodput(set: &[(&str, &str)]) -> f64 {
     let runs = (0..3).map(|run| metric(&play(run, set), "goodput"));
     runs.sum::<f64>() / 3.0
 }
 
-/// Capacity of the link for data: 1460 of 1500 bytes.
+/// Capacity of the link for data in bit/s, 1460 of 1500 bytes per packet.
 const CAPACITY: f64 = 2_048_000.0 * 1460.0 / 1500.0;
 const LOSS: &str = "links.0.down.channel.loss";
 const CORRUPT: &str = "links.0.down.channel.corrupt";
@@ -65,7 +64,7 @@ fn scps_that_expects_corruption_keeps_the_link_full() {
             let wanted = share * bound;
             assert!(got > wanted && got < bound, "{loss} {form}: {got}");
         }
-        // With the other assumption it is a TCP that halves its window.
+        // If SCPS assumes congestion, it halves its window.
         let halves = goodput(&[SCPS[0], (LOSS, loss)]);
         let keeps = goodput(&[SCPS[0], SCPS[1], (LOSS, loss)]);
         assert!(keeps > 1.5 * halves, "{loss}: {keeps} and {halves}");
@@ -93,7 +92,7 @@ fn notification_beats_newreno_where_the_medium_loses() {
             let least = if loss == "0.001" { 1.5 } else { 4.0 };
             assert!(eln > least * newreno, "{key} {loss}: {eln}, {newreno}");
         }
-        // What reaches the host is all that its checksum can tell of.
+        // The checksum form only detects losses of packets that reach the host.
         let newreno = goodput(&[NEWRENO, (CORRUPT, loss)]);
         let eln = goodput(&[ELN, CHECKSUM, (CORRUPT, loss)]);
         assert!(eln > 1.5 * newreno, "{loss}: {eln}, {newreno}");
@@ -101,9 +100,9 @@ fn notification_beats_newreno_where_the_medium_loses() {
 }
 
 #[test]
-fn losses_that_nobody_tells_of_are_newrenos_to_the_bit() {
+fn unmarked_losses_give_the_results_of_newreno() {
     let queue = ("links.0.down.queue.packets", "20");
-    // The row of today carries fractions of a byte.
+    // Today's NewReno counts fractions of a byte, so it is configured not to.
     let whole = ("tcp.byte_counting", "off");
     let newreno = play(1, &[NEWRENO, whole, queue]);
     assert!(metric(&newreno, "fast_retransmits") > 0.0);
@@ -113,13 +112,13 @@ fn losses_that_nobody_tells_of_are_newrenos_to_the_bit() {
         assert!(newreno["links"].is_array());
         assert_eq!(eln["links"], newreno["links"]);
     }
-    // What never reaches the host, the checksum form takes for congestion.
+    // Packets that never reach the host count as congestion in the checksum form.
     let eln = play(1, &[ELN, CHECKSUM, (LOSS, "0.01")]);
     let newreno = play(1, &[NEWRENO, whole, (LOSS, "0.01")]);
     assert_eq!(eln["flows"][0]["metrics"], newreno["flows"][0]["metrics"]);
 }
 
-/// IP bytes on the way back beyond the 40 of an ACK without options.
+/// Returns the IP bytes of the direction back in excess of 40 bytes per ACK.
 fn options_back(set: &[(&str, &str)]) -> f64 {
     let run = play(0, set);
     assert_eq!(run["links"][1]["direction"], "up");
@@ -130,17 +129,17 @@ fn options_back(set: &[(&str, &str)]) -> f64 {
 #[test]
 fn options_are_real_bytes_on_the_way_back() {
     let loss = (LOSS, "0.01");
-    // MSS, window scale and SCPS Capabilities on the SYN, 8 bytes for each SNACK.
+    // The SYN has the options MSS, window scale and SCPS Capabilities. Each SNACK has 8 bytes.
     let snacks = options_back(&[SCPS[0], SCPS[1], loss]) - 12.0;
     assert!(snacks > 8.0 * 1000.0 && snacks % 8.0 == 0.0, "{snacks}");
-    // 4 bytes for each mark.
+    // Each mark has 4 bytes.
     let marks = options_back(&[ELN, loss]) - 8.0;
     assert!(marks > 4.0 * 1000.0 && marks % 4.0 == 0.0, "{marks}");
     assert_eq!(options_back(&[NEWRENO, loss]), 8.0);
 }
 
-/// Connections one after the other: a notice of the one before is not of the
-/// next, and all files arrive.
+/// With consecutive connections, a notice of the previous connection has no effect on the next, and
+/// all files arrive.
 #[test]
 fn notices_end_with_their_connection() {
     let app = [

@@ -1,5 +1,5 @@
-//! The model of Wong 1998 against its closed forms, over whole runs, and losses at
-//! chosen places on links with and without a protocol.
+//! The model of Wong 1998 against its closed forms, over whole runs, and losses of given packets on
+//! links with and without a protocol.
 
 use crate::common::{expand, metric, result};
 use farlink_sim::{Monitor, Table, TraceOptions, frame_kinds, trace};
@@ -14,14 +14,14 @@ fn tables(text: &str) -> Vec<Table> {
     traced.unwrap_or_else(|e| panic!("{e}")).tables
 }
 
-/// A column as numbers.
+/// Returns a column as whole numbers.
 fn column(tables: &[Table], table: &str, name: &str) -> Vec<u64> {
     let table = tables.iter().find(|t| t.name == table).expect(table);
     let column = table.columns.iter().find(|c| c.0 == name).expect(name);
     column.1.numbers()
 }
 
-/// The radio link, on which packets go in fragments of 128 bytes.
+/// Returns the radio link, which cuts packets into fragments of 128 bytes.
 fn radio(channel: &str, arq: &str) -> String {
     format!(
         "[[links]]\nbetween = [\"base\", \"mobile\"]\n\
@@ -32,8 +32,8 @@ fn radio(channel: &str, arq: &str) -> String {
     )
 }
 
-/// Section 3.3: 532 bytes over fragments of 108 are 5, and without recovery by the
-/// link a segment is there if all of them are: it is lost with 1 - (1 - PER)^5.
+/// Section 3.3: 532 bytes in fragments of 108 bytes are 5 fragments. Without recovery by the link,
+/// a segment arrives if all fragments do, so it is lost with 1 - (1 - PER)^5.
 #[test]
 fn a_segment_is_lost_with_any_of_its_five_fragments() {
     for per in [0.01_f64, 0.1, 0.3] {
@@ -51,11 +51,11 @@ fn a_segment_is_lost_with_any_of_its_five_fragments() {
     }
 }
 
-/// Figures 5.8, 5.10 and 5.11: mean duration times periods per second is the loss
-/// of datagrams, here of a probe each 5 s. Seen for a time T, a process of two states
-/// that forgets with rate a + b has a share of variance 2 p (1 - p) / ((a + b) T).
+/// Figures 5.8, 5.10 and 5.11: mean duration times periods per second is the loss of datagrams,
+/// here one every 5 s. Over a time T, the share of a two-state process with rates a and b has the
+/// variance 2 p (1 - p) / ((a + b) T).
 #[test]
-fn congestion_loses_what_the_figures_print() {
+fn congestion_loses_the_share_in_the_figures() {
     const TIME: f64 = 5e6;
     for (duration, periods, wanted) in
         [(25.0, 0.002, 0.05), (25.0, 0.0008, 0.02), (5.0, 0.01, 0.05)]
@@ -77,9 +77,9 @@ fn congestion_loses_what_the_figures_print() {
     }
 }
 
-/// Without loss the window of 8 segments keeps the radio link busy. 512 bytes of data
-/// take 5 fragments of 5056 bits in all, 5 headers of 48 bits, and 5 mean access
-/// delays of 10 ms; RLP has a status frame of 64 bits each 0.2 s besides.
+/// Without loss a window of 8 segments keeps the radio link busy. 512 bytes of data take 5
+/// fragments of 5056 bits in total, 5 headers of 48 bits, and 5 mean access delays of 10 ms. In
+/// addition, RLP has a status frame of 64 bits every 0.2 s.
 #[test]
 fn throughput_without_loss_is_that_of_the_frames() {
     let bulk = "[tcp]\nvariant = \"reno\"\nmss = \"512 B\"\nreceive_window = \"4096 B\"\n\
@@ -96,20 +96,22 @@ fn throughput_without_loss_is_that_of_the_frames() {
         let arq = format!("protocol = \"{protocol}\", {mac}");
         let done = result(&(bulk.to_owned() + &radio("", &arq)));
         let got = metric(&done, "flows", 0, "goodput");
-        // 60,000 access delays: 4 errors of their mean are 0.25 % of the time.
+        // The mean of 60,000 access delays has a standard error whose fourfold is 0.25 % of the
+        // time.
         assert!((got / wanted - 1.0).abs() < 0.005, "{got}, not {wanted}");
         assert_eq!(metric(&done, "flows", 0, "segments_retransmitted"), 0.0);
-        // The window over the throughput, but for what is not in it: a segment waits
-        // for the seven before it.
+        // The delay is the window divided by the throughput, because a segment waits for the seven
+        // before it.
         let delay = metric(&done, "flows", 0, "segment_delay_mean");
         assert!((delay - 8.0 * 4096.0 / wanted).abs() < 0.3, "{delay}");
     }
 }
 
-/// Figure 4.18, with SREJ on its way until I(5) is being sent: I(1) is lost, and again
-/// after the SREJ; T200 finds that, and I(2), I(3) and I(4) go again in vain.
+/// Figure 4.18, with a return delay so long that the SREJ arrives while I(5) is being sent. I(1) is
+/// lost, and again after the SREJ. T200 detects this, and I(2), I(3) and I(4) are retransmitted
+/// without need.
 #[test]
-fn mdlp_sends_in_vain_what_follows_a_frame_lost_twice() {
+fn mdlp_retransmits_needlessly_after_a_frame_lost_twice() {
     let text = radio(
         "channel = { scripted_loss = { packets = [2, 7] } }",
         "protocol = \"mdlp\", t205 = \"20 ms\"",
@@ -143,12 +145,13 @@ fn mdlp_sends_in_vain_what_follows_a_frame_lost_twice() {
     );
     assert_eq!(sent(1), "RR(1) SREJ(1) RR(1) RR(1,P) RR(7)");
     let done = result(&text);
-    // I(6) with P, and what was held.
+    // The duplicates are I(6) with P, and the frames that the receiver held.
     assert_eq!(metric(&done, "links", 0, "frames_duplicate"), 4.0);
     assert_eq!(metric(&done, "flows", 0, "datagrams_lost"), 0.0);
 }
 
-/// The TCP of the study (table 3.6, sections 2.1 and 3.2.5) over a wired link.
+/// Returns a transfer with the TCP of the study (table 3.6, sections 2.1 and 3.2.5) over a wired
+/// link.
 fn reno(channel: &str, size: &str) -> String {
     format!(
         "[tcp]\nvariant = \"reno\"\nmss = \"512 B\"\nreceive_window = \"4096 B\"\n\
@@ -163,8 +166,8 @@ fn reno(channel: &str, size: &str) -> String {
     )
 }
 
-/// Figure 4.4: seven duplicate ACKs send the first of eight segments again; that is
-/// lost too, and what is left is the time-out. A segment is sent again fast once.
+/// Figure 4.4: seven duplicate ACKs cause a retransmission of the first of eight segments, which is
+/// lost too. The time-out repairs it, because a segment is fast-retransmitted only once.
 #[test]
 fn a_fast_retransmit_that_is_lost_ends_in_a_time_out() {
     let lost = "scripted_loss = { packets = [1, 9], min_size = \"500 B\" }";
@@ -183,8 +186,8 @@ fn a_fast_retransmit_that_is_lost_ends_in_a_time_out() {
     }
 }
 
-/// Figure 4.3: of two lost segments in a row the fast retransmit repairs the first; the
-/// ACK of it waits for the timer of delayed ACKs, and the second for a time-out.
+/// Figure 4.3: of two consecutive lost segments, the fast retransmit repairs the first. Its ACK
+/// waits for the delayed-ACK timer, and the second segment needs a time-out.
 #[test]
 fn of_two_lost_segments_the_second_takes_a_time_out() {
     let lost = "scripted_loss = { packets = [2, 3], min_size = \"500 B\" }";
@@ -198,7 +201,7 @@ fn of_two_lost_segments_the_second_takes_a_time_out() {
     ] {
         assert_eq!(metric(&done, "flows", 0, name), wanted, "{name}");
     }
-    // The receiver's rows of `arrivals`: in order but for 4 to 8, then 2, then 3.
+    // The receiver's rows of `arrivals` are in order, except that 4 to 8 come before 2 and 3.
     let tables = tables(&text);
     let seq: Vec<u64> = column(&tables, "arrivals", "seq")
         .iter()
@@ -207,7 +210,8 @@ fn of_two_lost_segments_the_second_takes_a_time_out() {
     assert_eq!(seq, [1, 4, 5, 6, 7, 8, 2, 3]);
     let late = column(&tables, "arrivals", "out_of_order");
     assert_eq!(late, [0, 1, 1, 1, 1, 1, 0, 0]);
-    // The ACK of segment 2 comes 0.2 s after the segment and the way back, 40 bytes.
+    // The ACK of segment 2 (40 bytes) arrives 0.2 s after the segment, plus the delay of the
+    // direction back.
     let times = column(&tables, "arrivals", "time");
     let acks = column(&tables, "acks", "ack");
     let filled = acks.iter().position(|&ack| ack == 1024).expect("an ACK");
@@ -215,7 +219,7 @@ fn of_two_lost_segments_the_second_takes_a_time_out() {
     assert_eq!(waited, 200_000_000 + 200_000_000 + 320_000);
 }
 
-/// Figure 4.5: without losses the window is the receive window of 4096 bytes.
+/// Figure 4.5: without losses the window reaches the receive window of 4096 bytes and stays there.
 #[test]
 fn the_congestion_window_stays_at_the_receive_window() {
     let text = reno("", "100 kB").replace("initial_window = 8", "initial_window = 1");

@@ -1,4 +1,4 @@
-//! Flows over the XTP-like transport, over whole runs.
+//! XTP flows over whole runs.
 
 use crate::common::{expand, metric, result};
 use farlink_sim::{Monitor, Trace, TraceOptions, scenario, trace};
@@ -35,7 +35,8 @@ fn near(value: f64, wanted: f64) {
     assert!((value - wanted).abs() < 1e-9, "{value}, not {wanted}");
 }
 
-/// 1 Mbit/s and 100 ms each way, with what else the direction of the data says.
+/// Returns a link of 1 Mbit/s and 100 ms in each direction, with these further keys of the
+/// direction of the data.
 fn link(more: &str) -> String {
     format!(
         "[[links]]\nbetween = [\"a\", \"b\"]\n\
@@ -44,8 +45,8 @@ fn link(more: &str) -> String {
     )
 }
 
-/// 100 packets of 940 bytes, 1000 on the wire (the first: 1024), at 500 kbit/s of data, each
-/// 15.04 ms.
+/// Returns a flow of 100 packets of 940 bytes (1000 bytes on the wire, the first 1024) at 500
+/// kbit/s of data, so one every 15.04 ms.
 fn flow(more: &str) -> String {
     format!(
         "[[flows]]\nfrom = \"a\"\nto = \"b\"\napp = \"xtp\"\nsize = \"94 kB\"\npacket = \"940 B\"\n\
@@ -56,7 +57,7 @@ fn flow(more: &str) -> String {
 #[test]
 fn without_losses_the_rate_is_the_throughput() {
     let result = result(&(link("") + &flow("")));
-    // The last packet is sent after 99 intervals and takes 8 ms and 100 ms.
+    // The last packet is sent after 99 intervals, and takes 8 ms and 100 ms.
     let seconds = 99.0 * 0.01504 + 0.108;
     near(value(&result, "duration"), seconds);
     near(value(&result, "goodput"), 94_000.0 * 8.0 / seconds);
@@ -71,19 +72,21 @@ fn without_losses_the_rate_is_the_throughput() {
     ] {
         assert_eq!(value(&result, nothing), 0.0, "{nothing}");
     }
-    // Asked with the first packet, each sixteenth after it, and the last.
+    // Reports are requested by the first packet, by every sixteenth packet after it, and by the
+    // last.
     assert_eq!(value(&result, "acks_sent"), 1.0 + 6.0 + 1.0);
-    // A packet there, 80 bytes of a report back: 108 and 100.64 ms; the first is 24 bytes longer.
+    // A packet takes 108 ms, and a report of 80 bytes 100.64 ms back. The first packet is 24 bytes
+    // longer.
     near(value(&result, "rtt_min"), 0.20864);
     near(value(&result, "rtt_max"), 0.208_832);
 }
 
 #[test]
 fn bursts_leave_at_once_and_the_rate_is_the_same() {
-    // 4700 bytes each 75.2 ms: the last five packets leave at 19 periods, one behind the other.
+    // 4700 bytes are sent every 75.2 ms. The last five packets are sent together at period 19.
     let whole = result(&(link("") + &flow("burst = \"4700 B\"")));
     near(value(&whole, "duration"), 19.0 * 0.0752 + 5.0 * 0.008 + 0.1);
-    // Bursts that are no whole number of packets: what one takes too much the next has less.
+    // If a burst is not a whole number of packets, the excess of one period is missing in the next.
     let odd = result(&(link("") + &flow("burst = \"1500 B\"")));
     let seconds = value(&odd, "duration") - 0.108;
     assert!((seconds / (99.0 * 0.01504) - 1.0).abs() < 0.02, "{seconds}");
@@ -99,14 +102,15 @@ fn a_lost_packet_costs_one_packet() {
         assert_eq!(value(&result, "lost_loss"), 1.0);
         assert_eq!(value(&result, "timeouts"), 0.0);
         assert_eq!(value(&result, "segments_duplicate"), 0.0);
-        // It goes in the place of a new packet: the last leaves an interval later.
+        // The retransmission takes the place of a new packet, so the last packet is sent an
+        // interval later.
         near(value(&result, "duration"), 100.0 * 0.01504 + 0.108);
     }
 }
 
 #[test]
-fn what_is_lost_at_the_end_costs_a_round_trip() {
-    // The last packet but one; the report that the last one asks for tells of it.
+fn a_loss_at_the_end_costs_a_round_trip() {
+    // The last packet but one is lost. The report requested by the last packet shows this.
     let loss = link(", channel = { scripted_loss = { packets = [99] } }");
     let whole = result(&(loss + &flow("")));
     near(
@@ -114,7 +118,8 @@ fn what_is_lost_at_the_end_costs_a_round_trip() {
         99.0 * 0.01504 + 0.108 + 0.1 + 0.0008 + 0.108, // a report with a span
     );
     assert_eq!(value(&whole, "segments_sent"), 101.0);
-    // The last one: nobody asks, until the timer does, alone. The report then costs a round trip.
+    // The last packet is lost with its request. The timer then sends a request alone, so the report
+    // costs a time-out and a round trip.
     let loss = link(", channel = { scripted_loss = { packets = [100] } }");
     let whole = result(&(loss + &flow("")));
     assert_eq!(value(&whole, "timeouts"), 1.0);
@@ -129,7 +134,7 @@ fn without_its_first_packet_nothing_is_understood() {
     let loss = link(", channel = { scripted_loss = { packets = [1] } }");
     let result = result(&(loss + &flow("")));
     assert_eq!(value(&result, "timeouts"), 1.0);
-    // All of it comes twice over the link, but for the first packet.
+    // All packets but the first are sent twice over the link.
     assert_eq!(value(&result, "segments_sent"), 200.0);
     assert_eq!(value(&result, "segments_duplicate"), 0.0);
     let seconds = 3.0 + 0.208_832 + 98.0 * 0.01504 + 0.108;
@@ -138,14 +143,14 @@ fn without_its_first_packet_nothing_is_understood() {
 }
 
 #[test]
-fn the_window_limits_what_is_not_reported() {
-    // Ten packets leave, and the report that the last of them asks for lets ten more out; one
-    // more, since the first asks, too.
+fn the_window_limits_unreported_data() {
+    // Ten packets are sent, and the report requested by the last of them allows ten more. There is
+    // one more, because the first packet requests a report too.
     let text = link("") + &flow("window = \"9400 B\"").replace("500 kbit/s", "100 Mbit/s");
     let result = result(&text);
     assert_eq!(value(&result, "segments_retransmitted"), 0.0);
     let goodput = value(&result, "goodput");
-    // Ten in 80 ms of packets and 200.64 ms of delay, and so many in all.
+    // The limit is ten packets per 80 ms of transmission plus 200.64 ms of delay.
     let limit = 75_200.0 / 0.28064;
     assert!((limit..1.1 * limit).contains(&goodput), "{goodput}");
 }
@@ -161,17 +166,18 @@ fn damaged_packets_are_lost_packets() {
 }
 
 #[test]
-fn the_trace_has_what_was_sent_and_what_was_there() {
+fn the_trace_has_sent_and_received_data() {
     let loss = link(", channel = { scripted_loss = { packets = [41] } }");
     let trace = traced(&(loss + &flow("")));
     assert_eq!(rows(&trace, "segments"), 101);
-    // One row for packet 41 and what waited for it: those that came until it was sent again.
+    // Packet 41 and the packets that waited for it have one row.
     assert!((70..95).contains(&rows(&trace, "delivered")));
 }
 
 #[test]
-fn losses_are_told_by_their_place_and_those_of_reports_apart() {
-    // Before a flow of datagrams and one over TCP, which packets number first.
+fn losses_are_counted_by_place_and_those_of_reports_separately() {
+    // Packets count flows of datagrams and TCP flows first, so this flow has other numbers than in
+    // the scenario.
     let others = |app: &str| format!("[[flows]]\nfrom = \"a\"\nto = \"b\"\n{app}\n");
     let text = "[[links]]\nbetween = [\"a\", \"b\"]\ndown = { rate = \"1 Mbit/s\", delay = \"1 ms\", channel = { scripted_loss = { packets = [3], min_size = \"900 B\" } } }\n\
          up = { rate = \"1 Mbit/s\", delay = \"1 ms\", channel = { scripted_loss = { packets = [2, 3] } } }\n"
@@ -201,13 +207,13 @@ fn losses_are_told_by_their_place_and_those_of_reports_apart() {
     );
     assert_eq!(metrics["datagrams_sent"], Value::Null);
     assert_eq!(json["flows"][1]["metrics"]["acks_lost"], Value::Null);
-    // Of 104 packets with data that entered the link one was needless: that of the lost one.
+    // Of 104 data packets on the link, one was unnecessary: the lost one.
     let link = &json["links"][0]["metrics"]["goodput_share"];
     assert_eq!(link, &Value::from(103.0 / 104.0));
 }
 
 #[test]
-fn what_cannot_work_is_refused() {
+fn impossible_scenarios_are_rejected() {
     let with = |more: &str| refused(&(link("") + &flow(more)));
     let error = with("window = \"900 B\"");
     assert!(
@@ -230,10 +236,10 @@ fn what_cannot_work_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 2 / 5))]
 
-    /// Whatever a channel does both ways, the stream comes whole, and what is lost is what is
-    /// sent besides, up to needless packets where the order is not kept.
+    /// For any channels in both directions, the whole stream arrives. Packets in excess are
+    /// retransmissions of losses, and some unnecessary ones if the order is not kept.
     #[test]
-    fn the_stream_comes_whole(
+    fn the_stream_arrives_complete(
         loss in 0.0..0.4f64, copies in 0.0..0.2f64, late in 0.0..0.2f64, damaged in 0.0..0.1f64,
         packet in 1..3000u32, size in 1..60_000u64, packets in 1..60u64, every in 1..40u32,
         kbits in 20..5000u32, burst in 1..5000u32,

@@ -5,17 +5,17 @@ use farlink_channel::distribution::Distribution;
 use farlink_channel::rng::Stream;
 use farlink_tcp::Instant;
 
-/// The conversations of a flow, one at a time. Each starts at its arrival time or at the end of the
-/// previous conversation, whichever is later.
+/// The conversations of a flow. Each starts at its arrival time or at the end of the previous
+/// conversation, whichever is later.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
     between: Distribution,
     stream: Stream,
     /// Arrival time of the current conversation.
     arrived: Instant,
-    /// Number of finished conversations.
+    /// Number of completed conversations.
     over: u64,
-    /// Maximum number of conversations, if limited.
+    /// Maximum number of conversations; `None` for no limit.
     limit: Option<u64>,
 }
 
@@ -73,15 +73,15 @@ mod tests {
             commands
         };
         assert_eq!(next(5), [Command::Wake(at(11))]);
-        // This conversation took longer than the time to the next arrival; the arrival after that
+        // This conversation is longer than the time to the next arrival. The arrival after the next
         // is not shifted.
         assert_eq!(next(28), [Command::Wake(at(28))]);
         assert_eq!(next(29), [Command::Wake(at(31))]);
         assert_eq!(next(40), [Command::Complete(Side::To)]);
     }
 
-    /// Exponential times between arrivals give Poisson counts: arrivals in 1 s have mean and
-    /// variance 2.
+    /// With exponential times between arrivals, the number of arrivals in 1 s has mean and variance
+    /// 2, as a Poisson variable.
     #[test]
     fn exponential_arrivals_are_poisson() {
         let mut all = arrivals(Distribution::Exponential { mean: 0.5e9 }, None);

@@ -1,4 +1,4 @@
-//! Bulk transfer: sends data without end until the flow is stopped.
+//! Bulk transfer: data without end, until the flow is stopped.
 
 use super::command::{AppEvent, Command, ENDLESS, Side};
 
@@ -7,8 +7,8 @@ use super::command::{AppEvent, Command, ENDLESS, Side};
 pub(crate) struct Bulk;
 
 impl Bulk {
-    pub(super) fn on_event(side: Side, what: AppEvent, commands: &mut Vec<Command>) {
-        match (what, side) {
+    pub(super) fn on_event(side: Side, event: AppEvent, commands: &mut Vec<Command>) {
+        match (event, side) {
             (AppEvent::Established, Side::From) => commands.push(Command::Write(side, ENDLESS)),
             (AppEvent::PeerClosed, _) => commands.push(Command::Close(side)),
             (AppEvent::Closed(_), _) => commands.push(Command::Fail),

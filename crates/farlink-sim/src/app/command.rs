@@ -3,74 +3,74 @@
 use farlink_tcp::{CloseReason, Instant, Interval};
 use std::fmt;
 
-/// Bytes of an endless transfer: more than any run can carry.
+/// Number of bytes of a transfer without end, more than any run can carry.
 pub(super) const ENDLESS: u64 = 1 << 60;
 
 /// An end of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
-    /// The end that data comes from.
+    /// The end that sends the data.
     From,
-    /// The end that data goes to.
+    /// The end that receives the data.
     To,
 }
 
 /// Event at an end of a flow. Bytes are counted over all connections of the flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AppEvent {
-    /// The requested connection is opened now: its SYN leaves.
+    /// The connection that the program requested is opened; its SYN is sent now.
     Opened,
     /// The handshake is complete.
     Established,
-    /// Total bytes received, at least as many as the latest [`Command::Await`] of this end
-    /// requested.
+    /// Number of bytes received in total. It is at least the number in the latest
+    /// [`Command::Await`] of this end.
     Received(u64),
-    /// The peer will send no more.
+    /// The peer has closed its direction of the connection.
     PeerClosed,
     /// The connection has ended.
     Closed(CloseReason),
-    /// The time of the latest [`Command::Wake`] has come.
+    /// The time of the latest [`Command::Wake`] is reached.
     Woken,
 }
 
 /// Command of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Command {
-    /// Writes this many bytes at the end.
+    /// Writes this number of bytes at the end.
     Write(Side, u64),
-    /// Requests [`AppEvent::Received`] when the end has received this many bytes in all.
+    /// Requests [`AppEvent::Received`] when the end has received this number of bytes in total.
     Await(Side, u64),
-    /// Half-closes: the end writes no more on this connection, and goes on reading.
+    /// Half-closes the connection: the end writes no more data, and still reads.
     Close(Side),
-    /// Closes: the end neither writes nor reads any more, because the program has ended.
+    /// Closes the connection: the end neither writes nor reads, because the program has ended.
     Leave(Side),
-    /// Opens a new connection as soon as the present one has ended at both ends. TIME-WAIT counts
-    /// as ended.
+    /// Opens a new connection when the current one has ended at both ends. TIME-WAIT counts as
+    /// ended.
     Open,
-    /// Requests [`AppEvent::Woken`] at this time. A later `Wake` replaces an earlier one.
+    /// Requests [`AppEvent::Woken`] at this time, in place of the time of an earlier `Wake`.
     Wake(Instant),
-    /// Reports a response to the user, with its response time.
+    /// Records a response to the user, with its response time.
     Responded(Interval),
-    /// Reports that the end has received all data that it will ever receive.
+    /// Records that the end has received all data that the program expects.
     Complete(Side),
-    /// Fails the flow.
+    /// Marks the flow as failed.
     Fail,
 }
 
-/// A program that plays both ends of a flow, on one connection or on several.
+/// A program that acts at both ends of a flow, over one connection or several.
 pub(crate) trait Application: fmt::Debug + Send {
     /// Returns whether the program may ask for another connection.
     fn reopens(&self) -> bool {
         true
     }
 
-    /// Returns the finished share, from 0 to 1, after `received` bytes. Only for programs with a
-    /// limited amount of work.
+    /// Returns the completed share, from 0 to 1, after `received` bytes. Only for programs whose
+    /// amount of data is limited.
     fn share(&self, received: u64) -> f64;
 
-    /// Starts the flow. Its first connection is opened now.
+    /// Starts the flow, whose first connection is opened now.
     fn start(&mut self, now: Instant, commands: &mut Vec<Command>);
 
     /// Handles an event at an end, and appends commands.
-    fn on_event(&mut self, now: Instant, side: Side, what: AppEvent, commands: &mut Vec<Command>);
+    fn on_event(&mut self, now: Instant, side: Side, event: AppEvent, commands: &mut Vec<Command>);
 }

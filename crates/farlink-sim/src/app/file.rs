@@ -30,8 +30,8 @@ impl File {
         }
     }
 
-    pub(super) fn on_event(&self, side: Side, what: AppEvent, commands: &mut Vec<Command>) {
-        match (what, side) {
+    pub(super) fn on_event(&self, side: Side, event: AppEvent, commands: &mut Vec<Command>) {
+        match (event, side) {
             (AppEvent::Established, Side::From) => {
                 commands.push(Command::Write(side, self.size));
                 commands.push(if self.reverse() {
@@ -40,7 +40,7 @@ impl File {
                     Command::Leave(side)
                 });
             }
-            // The receiving side closes after its peer, unless it sends a file in reverse.
+            // The receiving end closes after its peer, unless it sends a file itself.
             (AppEvent::Established, Side::To) if self.reverse() => {
                 commands.extend([Command::Write(side, self.reverse), Command::Close(side)]);
             }

@@ -1,9 +1,9 @@
 //! Pages over HTTP/1.1 (RFC 9112): a main object, then its inline objects.
 //!
-//! The client receives the data and opens the connections. The time of a page runs from the SYN, or
-//! from the request on an existing connection, to the last byte of the last object. The next page
-//! is requested `page_interval` after the previous request, and at least `think_time` after the
-//! previous page was complete.
+//! The client receives the data and opens the connections. The response time of a page is the time
+//! from the SYN, or from the request on an existing connection, to the last byte of the last
+//! object. The next page is requested `page_interval` after the previous request, and not earlier
+//! than `think_time` after the previous page was complete.
 
 use super::command::{AppEvent, Application, Command, Side};
 use crate::scenario::{Connections, HttpSpec};
@@ -20,20 +20,20 @@ pub(crate) struct Http {
 #[derive(Debug)]
 struct Client {
     /// Start of the current page's response time.
-    asked_at: Instant,
+    requested_at: Instant,
     /// Number of complete pages.
     pages: u64,
-    /// Set if a page is being fetched.
+    /// Set while a page is incomplete.
     busy: bool,
-    /// Inline objects of the page not yet requested.
-    unasked: u32,
-    /// Total bytes received when all requested objects are complete.
+    /// Number of inline objects of the page that are not requested yet.
+    unrequested: u32,
+    /// Number of bytes received in total when all requested objects are complete.
     expects: u64,
 }
 
 #[derive(Debug)]
 struct Server {
-    /// Requests answered, over all connections.
+    /// Number of answered requests, over all connections.
     answered: u64,
 }
 
@@ -42,10 +42,10 @@ impl Http {
         Self {
             spec,
             client: Client {
-                asked_at: Instant::ZERO,
+                requested_at: Instant::ZERO,
                 pages: 0,
                 busy: false,
-                unasked: 0,
+                unrequested: 0,
                 expects: 0,
             },
             server: Server { answered: 0 },
@@ -63,25 +63,25 @@ impl Application for Http {
     }
 
     fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
-        self.client.asked_at = now;
+        self.client.requested_at = now;
         self.client.busy = true;
         commands.push(Command::Await(Side::From, self.spec.request));
     }
 
-    fn on_event(&mut self, now: Instant, side: Side, what: AppEvent, commands: &mut Vec<Command>) {
-        match (what, side) {
+    fn on_event(&mut self, now: Instant, side: Side, event: AppEvent, commands: &mut Vec<Command>) {
+        match (event, side) {
             (AppEvent::Opened, _) => {
-                self.client.asked_at = now;
+                self.client.requested_at = now;
                 self.client.busy = true;
             }
-            (AppEvent::Established, Side::To) => self.ask(commands),
+            (AppEvent::Established, Side::To) => self.request_page(commands),
             (AppEvent::Received(_), Side::To) => self.receive(now, commands),
             (AppEvent::Received(total), Side::From) => self.answer(total, commands),
             (AppEvent::Woken, _) if self.reopens() => commands.push(Command::Open),
             (AppEvent::Woken, _) => {
-                self.client.asked_at = now;
+                self.client.requested_at = now;
                 self.client.busy = true;
-                self.ask(commands);
+                self.request_page(commands);
             }
             (AppEvent::PeerClosed, _) => commands.push(Command::Close(side)),
             (AppEvent::Closed(reason), _) if reason != CloseReason::Done || self.client.busy => {
@@ -94,8 +94,8 @@ impl Application for Http {
 
 impl Http {
     /// Requests a page.
-    fn ask(&mut self, commands: &mut Vec<Command>) {
-        self.client.unasked = self.spec.inline_objects;
+    fn request_page(&mut self, commands: &mut Vec<Command>) {
+        self.client.unrequested = self.spec.inline_objects;
         self.request(1, self.spec.main_object, commands);
     }
 
@@ -112,19 +112,19 @@ impl Http {
     /// Handles the arrival of the requested objects.
     fn receive(&mut self, now: Instant, commands: &mut Vec<Command>) {
         let next = if self.spec.pipelining {
-            self.client.unasked
+            self.client.unrequested
         } else {
-            self.client.unasked.min(1)
+            self.client.unrequested.min(1)
         };
         if next > 0 {
-            self.client.unasked -= next;
+            self.client.unrequested -= next;
             self.request(next, self.spec.inline_object, commands);
             return;
         }
         let page = &mut self.client;
         page.busy = false;
         page.pages += 1;
-        commands.push(Command::Responded(now.since(page.asked_at)));
+        commands.push(Command::Responded(now.since(page.requested_at)));
         if self.spec.pages == Some(page.pages) {
             commands.push(Command::Complete(Side::To));
             if self.spec.connections == Connections::Persistent {
@@ -132,11 +132,12 @@ impl Http {
             }
             return;
         }
-        let due = page.asked_at + self.spec.page_interval;
+        let due = page.requested_at + self.spec.page_interval;
         commands.push(Command::Wake(due.max(now + self.spec.think_time)));
     }
 
-    /// Answers the requests that are complete in the `total` bytes that the server has received.
+    /// Answers the requests that are complete within the first `total` bytes received by the
+    /// server.
     fn answer(&mut self, total: u64, commands: &mut Vec<Command>) {
         let per_page = u64::from(self.spec.inline_objects) + 1;
         while (self.server.answered + 1) * self.spec.request <= total {
@@ -181,9 +182,9 @@ mod tests {
         Instant::ZERO + Interval::from_secs(seconds)
     }
 
-    fn commands(http: &mut Http, seconds: u64, side: Side, what: AppEvent) -> Vec<Command> {
+    fn commands(http: &mut Http, seconds: u64, side: Side, event: AppEvent) -> Vec<Command> {
         let mut commands = Vec::new();
-        http.on_event(at(seconds), side, what, &mut commands);
+        http.on_event(at(seconds), side, event, &mut commands);
         commands
     }
 
@@ -191,7 +192,7 @@ mod tests {
     fn client_requests_page_then_pipelines_inline_objects() {
         let mut http = pages(Connections::PerPage, true);
         http.start(at(0), &mut Vec::new());
-        let ask = |bytes, total| {
+        let request = |bytes, total| {
             vec![
                 Command::Write(Side::To, bytes),
                 Command::Await(Side::To, total),
@@ -199,11 +200,11 @@ mod tests {
         };
         assert_eq!(
             commands(&mut http, 1, Side::To, AppEvent::Established),
-            ask(100, 1000)
+            request(100, 1000)
         );
         assert_eq!(
             commands(&mut http, 2, Side::To, AppEvent::Received(1000)),
-            ask(300, 1600)
+            request(300, 1600)
         );
         assert_eq!(
             commands(&mut http, 3, Side::To, AppEvent::Received(1600)),
@@ -220,11 +221,11 @@ mod tests {
         assert_eq!(commands(&mut http, 35, Side::To, AppEvent::Opened), []);
         assert_eq!(
             commands(&mut http, 36, Side::To, AppEvent::Established),
-            ask(100, 2600)
+            request(100, 2600)
         );
         assert_eq!(
             commands(&mut http, 37, Side::To, AppEvent::Received(2600)),
-            ask(300, 3200)
+            request(300, 3200)
         );
         assert_eq!(
             commands(&mut http, 39, Side::To, AppEvent::Received(3200)),
@@ -249,8 +250,8 @@ mod tests {
                 ]
             );
         }
-        // The page is complete at 40 s. `page_interval` is over, so the next page follows after the
-        // think time of 1 s.
+        // The page is complete at 40 s. `page_interval` is over by then, so the next page is
+        // requested after the think time of 1 s.
         assert_eq!(
             commands(&mut http, 40, Side::To, AppEvent::Received(1600)),
             [

@@ -2,9 +2,9 @@
 //! and replies around items. Numbers and sizes of items are those of tcplib.
 //!
 //! The server sends a greeting. Before each item the client sends `turns` commands, each after the
-//! reply to the previous one. With SMTP and NNTP the client then sends the item and waits for the
-//! reply. With FTP it sends one more command and waits for the item. Everything uses one
-//! connection, also with FTP.
+//! reply to the previous command. With SMTP and NNTP the client then sends the item and waits for a
+//! reply; with FTP it sends one more command and waits for the item. All data uses one connection,
+//! also with FTP.
 
 use super::arrivals::Arrivals;
 use super::command::{AppEvent, Application, Command, Side};
@@ -29,16 +29,17 @@ pub(crate) struct Items {
     pushes: bool,
     /// Set during a conversation.
     busy: bool,
-    /// Items of the conversation not yet transferred.
+    /// Number of items of the conversation that are not transferred yet.
     to_go: u64,
     turns_to_go: u32,
-    /// Start of the wait for the current item.
+    /// Time from which the response time of the current item counts.
     since: Instant,
     /// Set if the current exchange is the item.
     item: bool,
-    /// Bytes of the server's answer to the message that it waits for.
+    /// Number of bytes of the server's next answer.
     answer: u64,
-    /// Total bytes received at the client and at the server when the current exchange is complete.
+    /// Number of bytes received in total, at the client and at the server, when the current
+    /// exchange is complete.
     client_expects: u64,
     server_expects: u64,
 }
@@ -83,9 +84,9 @@ impl Application for Items {
         self.opened(now, commands);
     }
 
-    fn on_event(&mut self, now: Instant, side: Side, what: AppEvent, commands: &mut Vec<Command>) {
+    fn on_event(&mut self, now: Instant, side: Side, event: AppEvent, commands: &mut Vec<Command>) {
         let at_client = side == self.client;
-        match what {
+        match event {
             AppEvent::Opened => self.opened(now, commands),
             // The server's greeting.
             AppEvent::Established if !at_client => commands.push(Command::Write(side, self.answer)),
@@ -189,8 +190,8 @@ mod tests {
         Items::new(spec, |name| Streams::new(1, 0).stream(name))
     }
 
-    /// Plays a conversation in which every exchange takes 1 s. Returns the bytes that each end
-    /// writes, in order, and the response times.
+    /// Runs a conversation in which every exchange takes 1 s. Returns the bytes written by each
+    /// end, in order, and the response times.
     fn dialogue(items: &mut Items) -> (Vec<(Side, u64)>, Vec<u64>) {
         let mut commands = Vec::new();
         items.start(at(0), &mut commands);
@@ -226,7 +227,7 @@ mod tests {
             .iter()
             .map(|&(side, _)| side == Side::From)
             .collect();
-        // Greeting; then twice: command, reply, command, file.
+        // The greeting; then twice a command, a reply, a command and a file.
         let turn = [false, true, false, true];
         assert_eq!(sides, [&[true], &turn[..], &turn[..]].concat());
         assert_eq!((written[4].1, written[8].1), (5000, 5000));
@@ -238,11 +239,11 @@ mod tests {
     fn news_is_pushed_article_by_article() {
         let (written, responses) = dialogue(&mut items(Protocol::Nntp));
         let sides: Vec<_> = written.iter().map(|&(side, _)| side == Side::To).collect();
-        // Greeting; then twice: command, reply, article, reply.
+        // The greeting; then twice a command, a reply, an article and a reply.
         let turn = [false, true, false, true];
         assert_eq!(sides, [&[true], &turn[..], &turn[..]].concat());
         assert_eq!((written[3].1, written[7].1), (5000, 5000));
-        // The response time ends when the article has arrived, not when the reply has.
+        // The response time ends with the arrival of the article, not of the reply.
         assert_eq!(responses, [4, 3]);
     }
 

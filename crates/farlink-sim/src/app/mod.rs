@@ -1,10 +1,10 @@
 //! Applications over a flow's connections, one file each.
 //!
-//! A program plays both ends of its flow. Like an endpoint, a program does no input or output: it
-//! gets events at an end ([`AppEvent`]) and returns commands ([`Command`]). A program gets only
-//! events that it requested: received bytes ([`Command::Await`]), a time ([`Command::Wake`]), a new
-//! connection ([`Command::Open`]), and the establishment or end of connections. The actions of an
-//! end depend only on information that this end has.
+//! A program acts at both ends of its flow. Like an endpoint, it does no input or output: it gets
+//! events at an end ([`AppEvent`]) and returns commands ([`Command`]). Apart from the establishment
+//! and the end of connections, it only gets events that it has requested: received bytes
+//! ([`Command::Await`]), a time ([`Command::Wake`]), a new connection ([`Command::Open`]). The
+//! actions of an end depend only on information of this end.
 
 mod arrivals;
 mod bulk;
@@ -30,11 +30,11 @@ use repeat::Repeat;
 use telnet::Telnet;
 use web::Web;
 
-/// A running application. Large programs are boxed, because flows lie side by side in memory and
-/// file transfers come in thousands.
+/// A running application. Large programs are boxed, because there may be thousands of flows, and
+/// most of them are file transfers.
 #[derive(Debug)]
 pub(crate) enum Program {
-    /// A file, optionally with another in the reverse direction.
+    /// A file, optionally with another file in the reverse direction.
     File(File),
     /// A transfer without end.
     Bulk(Bulk),
@@ -82,13 +82,13 @@ impl Program {
         }
     }
 
-    /// Returns whether a user waits for responses.
+    /// Returns whether the program has a user who waits for responses.
     pub(crate) fn responds(&self) -> bool {
         !matches!(self, Self::File(_) | Self::Bulk(_))
     }
 
-    /// Returns the finished share, from 0 to 1, after `received` bytes, for programs with a limited
-    /// amount of work.
+    /// Returns the completed share, from 0 to 1, after `received` bytes; 0 for programs without a
+    /// limited amount of data.
     pub(crate) fn share(&self, received: u64) -> f64 {
         match self {
             Self::File(file) => file.share(received),
@@ -97,7 +97,7 @@ impl Program {
         }
     }
 
-    /// Starts the flow. Its first connection is opened now.
+    /// Starts the flow, whose first connection is opened now.
     pub(crate) fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
         match self {
             Self::File(file) => file.start(commands),
@@ -111,13 +111,13 @@ impl Program {
         &mut self,
         now: Instant,
         side: Side,
-        what: AppEvent,
+        event: AppEvent,
         commands: &mut Vec<Command>,
     ) {
         match self {
-            Self::File(file) => file.on_event(side, what, commands),
-            Self::Bulk(_) => Bulk::on_event(side, what, commands),
-            Self::Other(other) => other.on_event(now, side, what, commands),
+            Self::File(file) => file.on_event(side, event, commands),
+            Self::Bulk(_) => Bulk::on_event(side, event, commands),
+            Self::Other(other) => other.on_event(now, side, event, commands),
         }
     }
 }

@@ -1,20 +1,20 @@
-//! Repeated download of a file, each over its own connection, like FTP in stream mode, which ends a
-//! file with the connection (RFC 959, 3.3).
+//! Repeated download of a file, each time over a new connection. FTP in stream mode works so,
+//! because the end of the connection is the end of the file (RFC 959, 3.3).
 
 use super::command::{AppEvent, Application, Command, Side};
 use crate::scenario::RepeatSpec;
 use farlink_tcp::{CloseReason, Instant};
 
-/// Downloads one after the other.
+/// Downloads that follow each other.
 #[derive(Debug)]
 pub(crate) struct Repeat {
     spec: RepeatSpec,
-    /// Departure of the current file's SYN.
+    /// Time at which the SYN for the current file was sent.
     opened_at: Instant,
     /// Number of files received.
     done: u64,
     /// Number of files requested.
-    asked: u64,
+    requested: u64,
 }
 
 impl Repeat {
@@ -23,7 +23,7 @@ impl Repeat {
             spec,
             opened_at: Instant::ZERO,
             done: 0,
-            asked: 0,
+            requested: 0,
         }
     }
 }
@@ -38,8 +38,8 @@ impl Application for Repeat {
         self.opened(now, commands);
     }
 
-    fn on_event(&mut self, now: Instant, side: Side, what: AppEvent, commands: &mut Vec<Command>) {
-        match (what, side) {
+    fn on_event(&mut self, now: Instant, side: Side, event: AppEvent, commands: &mut Vec<Command>) {
+        match (event, side) {
             (AppEvent::Opened, _) => self.opened(now, commands),
             (AppEvent::Established, Side::From) => {
                 commands.extend([Command::Write(side, self.spec.size), Command::Leave(side)]);
@@ -48,7 +48,7 @@ impl Application for Repeat {
             (AppEvent::PeerClosed, _) => commands.push(Command::Close(side)),
             (AppEvent::Woken, _) => commands.push(Command::Open),
             (AppEvent::Closed(reason), _)
-                if reason != CloseReason::Done || self.done < self.asked =>
+                if reason != CloseReason::Done || self.done < self.requested =>
             {
                 commands.push(Command::Fail);
             }
@@ -60,8 +60,8 @@ impl Application for Repeat {
 impl Repeat {
     fn opened(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.opened_at = now;
-        self.asked += 1;
-        commands.push(Command::Await(Side::To, self.asked * self.spec.size));
+        self.requested += 1;
+        commands.push(Command::Await(Side::To, self.requested * self.spec.size));
     }
 
     fn received(&mut self, now: Instant, commands: &mut Vec<Command>) {

@@ -1,9 +1,9 @@
 //! Messages at a constant rate over one connection, as from a camera or a sensor. TCP may deliver
-//! messages late, but delivers all of them in order.
+//! messages late, but it delivers all of them in order.
 //!
-//! A message is written when it is due, even if earlier messages have not left. Its time runs from
-//! the due time to the arrival of its last byte. A loss therefore delays all messages that wait
-//! behind it.
+//! A message is written at its due time, even if earlier messages have not been sent yet. Its
+//! response time is the time from its due time to the arrival of its last byte, so a loss delays
+//! all messages after it.
 
 use super::command::{AppEvent, Application, Command, Side};
 use crate::scenario::StreamSpec;
@@ -15,7 +15,7 @@ pub(crate) struct Stream {
     spec: StreamSpec,
     /// Due time of the first message: the end of the handshake.
     first: Instant,
-    /// Number of messages written, and number of messages received.
+    /// Numbers of written messages and of received messages.
     written: u64,
     read: u64,
 }
@@ -30,8 +30,8 @@ impl Stream {
         }
     }
 
-    /// Returns the due time of message `number`, counted from 0. Computed from the start and
-    /// rounded down, so that rounding errors do not add up.
+    /// Returns the due time of message `number`, counted from 0. The time is computed from the
+    /// first message and rounded down, so rounding errors do not add up.
     fn due(&self, number: u64) -> Instant {
         let bits = (8 * u128::from(self.spec.size)).saturating_mul(number.into());
         let nanos = bits.saturating_mul(1_000_000_000) / u128::from(self.spec.rate);
@@ -53,7 +53,7 @@ impl Stream {
         });
     }
 
-    /// Reports the messages that are complete in the `total` bytes received.
+    /// Records the messages that are complete within the first `total` bytes received.
     fn read(&mut self, now: Instant, total: u64, commands: &mut Vec<Command>) {
         while (self.read + 1) * self.spec.size <= total {
             commands.push(Command::Responded(now.since(self.due(self.read))));
@@ -81,8 +81,8 @@ impl Application for Stream {
         commands.push(Command::Await(Side::To, self.spec.size));
     }
 
-    fn on_event(&mut self, now: Instant, side: Side, what: AppEvent, commands: &mut Vec<Command>) {
-        match (what, side) {
+    fn on_event(&mut self, now: Instant, side: Side, event: AppEvent, commands: &mut Vec<Command>) {
+        match (event, side) {
             (AppEvent::Established, Side::From) => {
                 self.first = now;
                 self.write(now, commands);
@@ -104,9 +104,9 @@ mod tests {
         Instant::ZERO + Interval::from_millis(ms)
     }
 
-    fn commands(stream: &mut Stream, ms: u64, side: Side, what: AppEvent) -> Vec<Command> {
+    fn commands(stream: &mut Stream, ms: u64, side: Side, event: AppEvent) -> Vec<Command> {
         let mut commands = Vec::new();
-        stream.on_event(at(ms), side, what, &mut commands);
+        stream.on_event(at(ms), side, event, &mut commands);
         commands
     }
 
@@ -131,7 +131,7 @@ mod tests {
             commands(&mut stream, 250, Side::From, AppEvent::Woken),
             [write, Command::Leave(Side::From)]
         );
-        // Two messages arrive at once, because the first was delayed.
+        // Two messages arrive together, because the first was delayed.
         let after = |ms| Command::Responded(Interval::from_millis(ms));
         assert_eq!(
             commands(&mut stream, 400, Side::To, AppEvent::Received(299)),

@@ -1,12 +1,12 @@
 //! Conversations of tcplib (Danzig and Jamin 1991): points of its empirical distribution functions,
-//! which were measured on wide-area traffic of that time. The published tables have up to 802
-//! points each. The tables here have as few points as keep linear interpolation within 1.5
-//! percentage points of the published ones. Jumps and tails are complete. docs/applications.md
-//! lists the use of each table.
+//! which were measured on wide-area traffic. The published tables have up to 802 points each. The
+//! tables here have only as many points as keep linear interpolation within 1.5 percentage points
+//! of the published tables, but all jumps and tails. docs/applications.md lists the use of each
+//! table.
 
 use farlink_channel::distribution::Distribution;
 
-/// Converts the times of points from milliseconds, as published, to nanoseconds.
+/// Converts times of points from milliseconds (as published) to nanoseconds.
 const fn from_ms<const N: usize>(mut points: [(f64, f64); N]) -> [(f64, f64); N] {
     let mut i = 0;
     while i < N {

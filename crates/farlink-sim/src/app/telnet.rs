@@ -1,7 +1,7 @@
 //! Remote terminals: telnet (RFC 854) and rlogin (RFC 1282) as in tcplib.
 //!
-//! A conversation lasts as long as its user types. Each keystroke is one byte. The host answers
-//! each at once, with an echo or with more bytes. Keystrokes do not wait for answers.
+//! A conversation lasts as long as its user types. Each keystroke is one byte, which the host
+//! answers at once with an echo or with more bytes. Keystrokes do not wait for answers.
 
 use super::arrivals::Arrivals;
 use super::command::{AppEvent, Application, Command, Side};
@@ -31,15 +31,16 @@ struct User {
     until: Instant,
     /// Set during the conversation.
     busy: bool,
-    /// Unanswered keystrokes: time of typing, and total bytes received when the answer is complete.
+    /// Unanswered keystrokes, each with its time and with the number of bytes received in total
+    /// when its answer is complete.
     typed: VecDeque<(Instant, u64)>,
-    /// Total bytes of the answers to all keystrokes typed.
+    /// Number of bytes of the answers to all keystrokes so far.
     expects: u64,
 }
 
 #[derive(Debug, Default)]
 struct Host {
-    /// Keystrokes answered, over all connections.
+    /// Number of answered keystrokes, over all connections.
     answered: u64,
     /// Lengths of the next answers.
     answers: VecDeque<u64>,
@@ -74,8 +75,8 @@ impl Application for Telnet {
         commands.push(Command::Await(Side::From, 1));
     }
 
-    fn on_event(&mut self, now: Instant, side: Side, what: AppEvent, commands: &mut Vec<Command>) {
-        match (what, side) {
+    fn on_event(&mut self, now: Instant, side: Side, event: AppEvent, commands: &mut Vec<Command>) {
+        match (event, side) {
             (AppEvent::Opened, _) => self.user.busy = true,
             (AppEvent::Established, Side::To) => {
                 self.user.typing = true;
@@ -121,7 +122,7 @@ impl Telnet {
         self.user.typed.push_back((now, self.user.expects));
     }
 
-    /// Answers keystrokes until `total`, the number that the host has received.
+    /// Answers keystrokes up to number `total`, the last that the host has received.
     fn answer(&mut self, total: u64, commands: &mut Vec<Command>) {
         while self.host.answered < total {
             self.host.answered += 1;
@@ -132,7 +133,7 @@ impl Telnet {
         commands.push(Command::Await(Side::From, total + 1));
     }
 
-    /// Reports the answers that are complete in the `total` bytes that the user has received.
+    /// Records the answers that are complete within the first `total` bytes received by the user.
     fn read(&mut self, now: Instant, total: u64, commands: &mut Vec<Command>) {
         while let Some(&(typed, expects)) = self.user.typed.front() {
             if expects > total {
@@ -180,9 +181,9 @@ mod tests {
         Telnet::new(spec, |name| Streams::new(1, 0).stream(name))
     }
 
-    fn commands(telnet: &mut Telnet, seconds: u64, side: Side, what: AppEvent) -> Vec<Command> {
+    fn commands(telnet: &mut Telnet, seconds: u64, side: Side, event: AppEvent) -> Vec<Command> {
         let mut commands = Vec::new();
-        telnet.on_event(at(seconds), side, what, &mut commands);
+        telnet.on_event(at(seconds), side, event, &mut commands);
         commands
     }
 

@@ -1,4 +1,4 @@
-//! Web downloads: a request, a file of random size, a pause of random length.
+//! Web downloads: a request, a file of random size, and a pause of random length.
 
 use super::command::{AppEvent, Application, Command, Side};
 use crate::scenario::{Connections, WebSpec};
@@ -11,14 +11,14 @@ pub(crate) struct Web {
     spec: WebSpec,
     stream: Stream,
     /// Start of the current file's response time.
-    asked_at: Instant,
+    requested_at: Instant,
     /// Number of files received.
     done: u64,
-    /// Set while a file is being fetched.
+    /// Set while a file is incomplete.
     busy: bool,
     /// Bytes of the current file.
     size: u64,
-    /// Total bytes of all files requested.
+    /// Total bytes of all requested files.
     expects: u64,
     /// Number of requests answered.
     answered: u64,
@@ -29,7 +29,7 @@ impl Web {
         Self {
             spec,
             stream,
-            asked_at: Instant::ZERO,
+            requested_at: Instant::ZERO,
             done: 0,
             busy: false,
             size: 0,
@@ -49,18 +49,18 @@ impl Application for Web {
     }
 
     fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
-        self.asked_at = now;
+        self.requested_at = now;
         self.busy = true;
         commands.push(Command::Await(Side::From, self.spec.request));
     }
 
-    fn on_event(&mut self, now: Instant, side: Side, what: AppEvent, commands: &mut Vec<Command>) {
-        match (what, side) {
+    fn on_event(&mut self, now: Instant, side: Side, event: AppEvent, commands: &mut Vec<Command>) {
+        match (event, side) {
             (AppEvent::Opened, _) => {
-                self.asked_at = now;
+                self.requested_at = now;
                 self.busy = true;
             }
-            (AppEvent::Established, Side::To) => self.ask(commands),
+            (AppEvent::Established, Side::To) => self.request_page(commands),
             (AppEvent::Received(_), Side::From) => {
                 self.answered += 1;
                 commands.push(Command::Write(side, self.size));
@@ -73,9 +73,9 @@ impl Application for Web {
             (AppEvent::Received(_), Side::To) => self.received(now, commands),
             (AppEvent::Woken, _) if self.reopens() => commands.push(Command::Open),
             (AppEvent::Woken, _) => {
-                self.asked_at = now;
+                self.requested_at = now;
                 self.busy = true;
-                self.ask(commands);
+                self.request_page(commands);
             }
             (AppEvent::PeerClosed, _) => commands.push(Command::Close(side)),
             (AppEvent::Closed(reason), _) if reason != CloseReason::Done || self.busy => {
@@ -87,7 +87,7 @@ impl Application for Web {
 }
 
 impl Web {
-    fn ask(&mut self, commands: &mut Vec<Command>) {
+    fn request_page(&mut self, commands: &mut Vec<Command>) {
         self.size = self.spec.size.draw_bytes(&mut self.stream);
         self.expects += self.size;
         commands.extend([
@@ -99,7 +99,7 @@ impl Web {
     fn received(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.done += 1;
         self.busy = false;
-        commands.push(Command::Responded(now.since(self.asked_at)));
+        commands.push(Command::Responded(now.since(self.requested_at)));
         if self.spec.files == Some(self.done) {
             commands.push(Command::Complete(Side::To));
             if !self.reopens() {

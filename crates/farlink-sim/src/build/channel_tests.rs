@@ -1,4 +1,4 @@
-//! Refused parameters of channel processes, and derived values of accepted ones.
+//! Tests of channel parameters: refused values, and derived values of accepted ones.
 
 use farlink_channel::DropCause;
 use farlink_link::Fate;
@@ -19,7 +19,7 @@ fn read(channel: &str) -> Result<Scenario, String> {
     Ok(scenario)
 }
 
-/// (channel, the message after `x.toml:3: links[0].down.channel.`).
+/// Channels, each with the end of the message after `x.toml:3: links[0].down.channel.`.
 const FAULTS: &[(&str, &str)] = &[
     (
         "{ satellite = { b = 0, g = 0, ber_rain = 1e-6 } }",
@@ -198,7 +198,7 @@ fn sharing_needs_the_same_on_both_sides() {
     );
 }
 
-/// Sends packets of `bytes` over the down link every `millis` ms, and returns the share lost by
+/// Sends packets of `bytes` over the down direction every `millis` ms. Returns the lost shares by
 /// cause.
 fn realised(
     channel: &str,
@@ -236,8 +236,8 @@ fn loses(measured: &[(DropCause, f64)], expected: &[(DropCause, f64)], tolerance
     }
 }
 
-/// Losses of links built from scenario text match the closed forms within about four standard
-/// errors. The tests of each process check that process more closely.
+/// The losses of links built from a scenario's text match the closed forms within about four
+/// standard errors. The tests of each process have closer bounds.
 #[test]
 fn built_links_lose_the_shares_of_the_closed_forms() {
     let satellite = "{ satellite = { b = 0.01, g = 0.05, loss = 0.01, loss_size = \"554 B\" } }";
@@ -259,7 +259,7 @@ fn built_links_lose_the_shares_of_the_closed_forms() {
     let measured = realised(congestion, "19.2 kbit/s", 552, 1000, 1_000_000);
     loses(&measured, &[(DropCause::Congestion, 0.05)], 0.06);
 
-    // An error in the 20 bytes of the IP header loses the packet. A packet with other errors is
+    // An error in the 20 bytes of the IP header loses the packet. With another error the packet is
     // delivered corrupt.
     let errors = "{ byte_errors = { distance = \"64 KiB\" } }";
     let measured = realised(errors, "1 Mbit/s", 1500, 13, 1_000_000);
@@ -268,7 +268,7 @@ fn built_links_lose_the_shares_of_the_closed_forms() {
 }
 
 #[test]
-fn directions_share_periods_only_if_the_scenario_says_so() {
+fn directions_share_periods_only_if_configured() {
     let lost = |shared: bool| {
         let channel =
             format!("{{ congestion = {{ duration = \"2 s\", share = 0.1, shared = {shared} }} }}");
@@ -290,7 +290,7 @@ fn directions_share_periods_only_if_the_scenario_says_so() {
     };
     let (apart, all) = lost(true);
     assert!(apart == 0 && all > 1000, "{apart} {all}");
-    // If the two links lose independently, 2 * 0.1 * 0.9 of the pairs differ.
+    // If both links lose independently, 2 * 0.1 * 0.9 of the pairs differ.
     let (apart, _) = lost(false);
     assert!((2500..4700).contains(&apart), "{apart}");
 }

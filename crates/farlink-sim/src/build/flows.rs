@@ -1,4 +1,4 @@
-//! Builds the flows of a world: first those over TCP, then flows of datagrams, then those over XTP.
+//! Builds the flows of a world: TCP flows first, then UDP flows, then XTP flows.
 
 use crate::app::Program;
 use crate::event_queue::{Event, Kind};
@@ -67,7 +67,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Returns the kind of each flow, with its index among the flows of its kind.
+/// Returns for each flow its kind and its index among the flows of this kind.
 fn kinds(scenario: &Expanded) -> Vec<FlowKind> {
     let (mut tcp, mut udp, mut xtp) = (0.., 0.., 0..);
     let kind = |flow: &ExpandedFlow| match flow.app {
@@ -85,13 +85,13 @@ fn nodes(flow: &ExpandedFlow) -> (NodeId, NodeId) {
 /// Adds the first event of a flow, and the state that flows of all kinds have.
 fn start(world: &mut World, flow: &ExpandedFlow, kind: Kind, number: u32) {
     world.counters.push(FlowCounters::default());
-    world.reassemblies.patience.push(flow.reassembly_timeout);
+    world.reassemblies.timeouts.push(flow.reassembly_timeout);
     world.completion.unfinished += 1;
     let at = Instant::ZERO + flow.start;
     world.queue.push(Event::new(at, kind, number, 0));
 }
 
-/// Adds the flows of datagrams. Their numbers follow those over TCP.
+/// Adds the UDP flows. Their numbers follow those of the TCP flows.
 fn add_datagrams(scenario: &Expanded, streams: &Streams, world: &mut World) {
     for (number, flow) in (0..).zip(&scenario.flows) {
         let App::Udp(spec) = flow.app else {
@@ -111,7 +111,7 @@ fn add_datagrams(scenario: &Expanded, streams: &Streams, world: &mut World) {
     }
 }
 
-/// Adds the flows over XTP. Their numbers follow all others.
+/// Adds the XTP flows. Their numbers follow those of the UDP flows.
 fn add_over_xtp(scenario: &Expanded, world: &mut World) {
     for (number, flow) in (0..).zip(&scenario.flows) {
         let App::Xtp(spec) = flow.app else {

@@ -1,4 +1,5 @@
-//! Refused parameters of traces, fading, radio and orbits, and derived values of accepted ones.
+//! Tests of parameters of traces, fading, radios and orbits: refused values, and derived values of
+//! accepted ones.
 
 use farlink_scenario::{Scenario, load};
 
@@ -14,7 +15,7 @@ fn read(channel: &str) -> Result<Scenario, String> {
     Ok(scenario)
 }
 
-/// (channel, the message after `x.toml:3: links[0].down.channel.`).
+/// Channels, each with the end of the message after `x.toml:3: links[0].down.channel.`.
 const FAULTS: &[(&str, &str)] = &[
     (
         "{ rayleigh = { fade_margin = 20, step = \"2 ms\" } }",

@@ -8,9 +8,9 @@ use farlink_wire::{ById, Direction, Id, LinkId, NodeId};
 
 /// Builds nodes with a route to every end of a flow, or to every node if `everywhere` is set.
 ///
-/// A packet to a node with a single link reaches it through the node's neighbour. The routes to
-/// such a node therefore equal those to the neighbour, except for the last hop. Paths are searched
-/// only between nodes with several links, so hosts cost no search.
+/// A packet to a node with a single link arrives through the node's neighbour. The routes to such a
+/// node equal those to its neighbour, except for the last hop. Paths are therefore only searched
+/// between nodes with several links, so hosts cost no search.
 pub(crate) fn nodes(
     scenario: &Expanded,
     links: &Links,
@@ -40,7 +40,7 @@ pub(crate) fn nodes(
         }
         let routes = &mut nodes[NodeId(gate as u32)].routes;
         for &to in behind.iter().filter(|&&to| to != gate) {
-            // The last hop: the single link of the destination, in the reverse direction.
+            // The last hop is the single link of the destination, in the reverse direction.
             let last = graph.leaving[to].first();
             routes[NodeId(to as u32)] = last.map_or(LinkId::NONE, |link| link.reverse());
         }
@@ -104,8 +104,8 @@ impl<'a> Graph<'a> {
         self.leaving.iter().map(node).collect()
     }
 
-    /// Returns the wanted destinations, grouped by node: each destination with several links is in
-    /// its own group, each with one link in its neighbour's.
+    /// Groups the wanted destinations by node. A destination with several links has a group of its
+    /// own; a destination with one link is in the group of its neighbour.
     fn behind_gates(&self, wanted: &[bool]) -> Vec<Vec<usize>> {
         let mut behind = vec![Vec::new(); wanted.len()];
         for to in (0..wanted.len()).filter(|&to| wanted[to]) {
@@ -118,12 +118,12 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Breadth-first search among nodes with several links, from one of them.
+/// Breadth-first search from one node to all others with several links.
 struct Search<'a> {
     graph: &'a Graph<'a>,
-    /// Number of links from each node to the start; `u32::MAX` if not found.
+    /// Number of links from each node to the start; `u32::MAX` if the node is not found.
     distance: Vec<u32>,
-    /// Found nodes, nearest first.
+    /// Found nodes, in order of distance.
     list: Vec<usize>,
 }
 

@@ -1,8 +1,8 @@
-//! Metrics of agents. An agent reports those that apply to its kind.
+//! Metrics of agents. Each agent has only the metrics of its kind.
 
 use super::table::{Combine, Kind, Metric, Scope};
 
-/// Name, unit, kind, definition.
+/// Name, unit, kind and definition of a metric.
 type Counted = (&'static str, &'static str, Kind, &'static str);
 
 /// Counters of all kinds of agents, with their definitions.

@@ -186,22 +186,24 @@ pub(super) struct Flow<'a> {
     run: f64,
     /// Mean goodput over all flows, if there are several.
     pub(super) mean_goodput: Option<f64>,
-    /// Time in seconds since which nothing has arrived, if the flow starved.
+    /// Time in seconds of the last arrival before the flow starved; `None` if the flow did not
+    /// starve.
     pub(super) stalled_since: Option<f64>,
 }
 
-// At most one value per flow exists, and only while the metrics are computed.
+// At most one value of this type exists at a time, and only while metrics are computed, so its size
+// does not matter.
 #[allow(clippy::large_enum_variant)]
 enum Own<'a> {
     Tcp(Tcp<'a>),
-    /// The flow, the end of the run, and [`World::least_sending`] of the flow.
+    /// The flow, the end of the run, and the result of [`World::least_sending`].
     Udp(&'a UdpFlow, Instant, Interval),
     Xtp(&'a XtpFlow, Instant),
 }
 
 struct Tcp<'a> {
     state: &'a FlowState,
-    /// Set if both ends have received all data that they waited for.
+    /// Set if both ends have received all data that they expect.
     is_complete: bool,
     from: &'a End,
     to: &'a End,
@@ -240,7 +242,7 @@ impl<'a> Flow<'a> {
         match &self.own {
             Own::Tcp(tcp) => tcp.rate(tcp.to),
             Own::Udp(udp, now, sending) => {
-                // A queue on the path can make the arrivals take longer than the departures.
+                // A queue on the path may make the arrivals last longer than the departures.
                 let arriving = udp.sink.span(udp.source.started());
                 let least = arriving.unwrap_or_default().max(*sending).as_secs_f64();
                 let seconds = udp_duration(udp, *now).max(least);
@@ -323,7 +325,7 @@ impl<'a> Flow<'a> {
         share(sum, n).map(|nanos| nanos / 1e9)
     }
 
-    /// Returns a sum of the sender in nanoseconds over its number of round-trip samples, in
+    /// Returns a sum of the sender in nanoseconds divided by its number of round-trip samples, in
     /// seconds.
     fn mean_of_samples(&self, of: fn(&Stats) -> u64) -> Option<f64> {
         let [stats, _] = self.stats()?;
@@ -385,7 +387,7 @@ impl<'a> Tcp<'a> {
     }
 }
 
-/// Returns how long the source of a flow of datagrams was active, in seconds.
+/// Returns the seconds for which the source of a UDP flow was active.
 fn udp_duration(udp: &UdpFlow, now: Instant) -> f64 {
     let ended = match udp.ended_at {
         Some(ended) if udp.done => ended,

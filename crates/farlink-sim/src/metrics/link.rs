@@ -106,7 +106,7 @@ pub(super) struct Link<'a> {
     /// Set if the link has background traffic; `other` has its counters.
     has_other: bool,
     other: BackgroundStats,
-    /// Packets of background traffic that were offered to the link.
+    /// Number of background packets that were offered to the link.
     offered: u64,
     arq: Option<&'a ArqLink>,
     compression: Option<&'a CompressionStats>,
@@ -159,13 +159,14 @@ impl<'a> Link<'a> {
         (frames.accepted > 0).then(|| frames.delay as f64 / 1e9 / frames.accepted as f64)
     }
 
-    /// A counter of header compression.
+    /// Returns a counter of header compression.
     fn headers(&self, of: fn(&CompressionStats) -> u64) -> Option<f64> {
         Some(of(self.compression?) as f64)
     }
 }
 
-/// Returns for each link direction the data segments and received datagrams that had to cross it.
+/// Returns for each link direction the number of data segments and received datagrams that had to
+/// cross it.
 pub(crate) fn needed(world: &World) -> ById<LinkId, u64> {
     let mut needed = world.links.ids().map(|_| 0).collect::<ById<_, _>>();
     let mut cross = |from: NodeId, to: NodeId, packets: u64| {

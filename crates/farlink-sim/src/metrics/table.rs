@@ -30,7 +30,7 @@ pub struct Metric {
     pub kind: Kind,
     /// Rule that combines the values of several flows.
     pub combine: Combine,
-    /// For [`Combine::Pooled`]: the metric of the part, and the metric of the rest of the whole.
+    /// For [`Combine::Pooled`]: the metric of the part, and the metric of the rest.
     pub pooled: &'static [&'static str],
     /// Exact definition.
     pub definition: String,
@@ -64,16 +64,16 @@ pub enum Combine {
     Sum,
     /// Mean.
     Mean,
-    /// Sum of the parts over the sum of the wholes. A mean of ratios would weight the few packets
-    /// of a slow flow like the many of a fast one.
+    /// Sum of the parts divided by the sum of the wholes. A mean of the ratios would give a slow
+    /// flow with few packets the weight of a fast flow.
     Pooled,
-    /// Values are not combined: those of links, runs and agents.
+    /// Not combined: metrics of links, runs and agents.
     Apart,
 }
 
 /// Subject of a table of metrics.
 pub(super) trait Subject {
-    /// View from which the metrics are computed.
+    /// Data from which the metrics are computed.
     type View<'a>;
 }
 
@@ -95,8 +95,8 @@ pub(super) enum Value<S: Subject> {
     Each(fn(&S::View<'_>, DropCause) -> Option<f64>),
 }
 
-/// Declares a table of metrics: name, unit, kind, rule that combines flows (if pooled: metrics of
-/// the part and of the rest), value, definition.
+/// Declares a table of metrics. An entry has name, unit, kind, the rule that combines flows (if
+/// pooled: the metrics of the part and of the rest), value and definition.
 macro_rules! measures {
     ($table:ident: $subject:ty;
      $($name:literal $unit:literal $kind:ident $combine:ident $(: $part:literal + $rest:literal,)?
@@ -175,8 +175,8 @@ pub(super) fn taken<S: Subject>(table: &[Measure<S>], view: &S::View<'_>) -> Val
 /// Values of one flow or link direction, in the order of [`super::metrics`]; `None` if there was
 /// nothing to measure.
 ///
-/// A run of a thousand flows has a hundred thousand values, which as options would take more memory
-/// than its connections. `None` is stored as NaN; no metric has the value NaN.
+/// A run of a thousand flows has a hundred thousand values. As options they would take more memory
+/// than the connections, so `None` is stored as NaN, which no metric has as its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Values(Box<[f64]>);
 
@@ -196,7 +196,7 @@ impl FromIterator<Option<f64>> for Values {
     }
 }
 
-/// Converts a value to its stored form: `None` becomes NaN.
+/// Returns the stored form of a value: NaN for `None`.
 fn or_nan(value: Option<f64>) -> f64 {
     value.unwrap_or(f64::NAN)
 }

@@ -1,4 +1,4 @@
-//! Flows of UDP datagrams (RFC 768): a source and a sink, no connection.
+//! UDP flows (RFC 768): a source and a sink, without a connection.
 
 mod sink;
 mod source;
@@ -13,20 +13,20 @@ use source::Source;
 /// A UDP flow: a source and a sink.
 #[derive(Debug)]
 pub(crate) struct UdpFlow {
-    /// Flow number that packets carry.
+    /// Number of the flow in its packets.
     id: FlowId,
     from: NodeId,
     to: NodeId,
     ports: (u16, u16),
-    /// The IP header of its datagrams.
+    /// IP header of the datagrams.
     ip: Ip,
     pub(crate) source: Source,
     pub(crate) sink: Sink,
-    /// Datagrams in flight, duplicates included.
+    /// Number of datagrams in flight, with duplicates.
     pub(crate) under_way: u64,
-    /// Time at which the source ended: nothing more is sent.
+    /// Time at which the source ended; `None` while it sends.
     pub(crate) ended_at: Option<Instant>,
-    /// Set once the source has ended and nothing is in flight.
+    /// Set if the source has ended and no datagram is in flight.
     pub(crate) done: bool,
 }
 
@@ -96,7 +96,7 @@ impl UdpFlow {
     }
 
     /// Returns the number of datagrams that have not arrived and still may: those in a queue, in an
-    /// ARQ or on a link. Duplicates of arrived datagrams are not counted.
+    /// ARQ or on a link. Duplicates of arrived datagrams do not count.
     pub(crate) fn unsettled(&self) -> u64 {
         self.source.sent - self.sink.received - self.lost()
     }
@@ -119,8 +119,8 @@ impl UdpFlow {
 
     /// Returns the largest number of consecutive datagrams that were lost.
     pub(crate) fn longest_loss(&self) -> u64 {
-        // While datagrams are in flight, those sent after the highest received number are not
-        // counted as lost.
+        // While datagrams are in flight, those after the highest received number do not count as
+        // lost.
         let sent = if self.under_way == 0 {
             self.source.sent
         } else {

@@ -3,25 +3,25 @@
 use crate::quantile::Quantiles;
 use farlink_tcp::{Instant, Interval};
 
-/// Counters of a receiver. All except `duplicated` count only the first copy of each datagram.
+/// Counters of a receiver. All but `duplicated` count only the first copy of each datagram.
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
     /// Bitmap of the received datagrams.
-    seen: Vec<u64>,
+    bitmap: Vec<u64>,
     pub(crate) received: u64,
-    /// Copies received after the first.
+    /// Number of copies received after the first.
     pub(crate) duplicated: u64,
-    /// Datagrams that arrived after one that was sent later (RFC 4737, 3.3).
+    /// Number of datagrams that arrived after a datagram sent later (RFC 4737, 3.3).
     pub(crate) reordered: u64,
     /// Highest received number plus one.
     next: u64,
     delays: Quantiles,
     delay_sum: u128,
-    /// Mean and sum of squares as Welford 1962 keeps them, in nanoseconds.
+    /// Mean and sum of squares by Welford's method (1962), in nanoseconds.
     mean: f64,
     squares: f64,
     last: Interval,
-    /// Arrival of the last datagram.
+    /// Arrival time of the last datagram.
     last_at: Instant,
     /// Interarrival jitter (RFC 3550, 6.4.1) in nanoseconds.
     jitter: f64,
@@ -31,14 +31,14 @@ impl Sink {
     /// Records the arrival of datagram `number`. Returns whether it is the first copy.
     pub(crate) fn receive(&mut self, now: Instant, number: u64, sent_at: Instant) -> bool {
         let (word, bit) = ((number / 64) as usize, 1u64 << (number % 64));
-        if self.seen.len() <= word {
-            self.seen.resize(word + 1, 0);
+        if self.bitmap.len() <= word {
+            self.bitmap.resize(word + 1, 0);
         }
-        if self.seen[word] & bit != 0 {
+        if self.bitmap[word] & bit != 0 {
             self.duplicated += 1;
             return false;
         }
-        self.seen[word] |= bit;
+        self.bitmap[word] |= bit;
         self.received += 1;
         if number < self.next {
             self.reordered += 1;
@@ -50,8 +50,8 @@ impl Sink {
         true
     }
 
-    /// Returns the time from `start` to the last arrival, less the least delay. Without queueing of
-    /// the last datagram this is the time for which the source had sent until then.
+    /// Returns the time from `start` to the last arrival, minus the least delay. If the last
+    /// datagram did not wait in a queue, the source had sent for this time.
     pub(crate) fn span(&self, start: Instant) -> Option<Interval> {
         let least = self.delays.least()?;
         let nanos = self.last_at.since(start).as_nanos();
@@ -72,12 +72,12 @@ impl Sink {
         self.squares += off * (nanos as f64 - self.mean);
     }
 
-    /// Mean one-way delay in nanoseconds.
+    /// Returns the mean one-way delay in nanoseconds.
     pub(crate) fn delay_mean(&self) -> Option<f64> {
         (self.received > 0).then(|| self.delay_sum as f64 / self.received as f64)
     }
 
-    /// Standard deviation of the one-way delay in nanoseconds.
+    /// Returns the standard deviation of the one-way delay in nanoseconds.
     pub(crate) fn delay_deviation(&self) -> Option<f64> {
         (self.received > 1).then(|| libm::sqrt(self.squares / (self.received - 1) as f64))
     }
@@ -86,7 +86,7 @@ impl Sink {
         &self.delays
     }
 
-    /// Interarrival jitter in nanoseconds.
+    /// Returns the interarrival jitter in nanoseconds.
     pub(crate) fn jitter(&self) -> Option<f64> {
         (self.received > 1).then_some(self.jitter)
     }
@@ -100,8 +100,8 @@ impl Sink {
     pub(crate) fn longest_gap(&self, sent: u64) -> u64 {
         let mut longest = 0;
         let mut next = 0;
-        for (word, &seen) in (0..).zip(&self.seen) {
-            let mut left = seen;
+        for (word, &bitmap) in (0..).zip(&self.bitmap) {
+            let mut left = bitmap;
             while left != 0 {
                 let number = word * 64 + u64::from(left.trailing_zeros());
                 longest = longest.max(number.min(sent).saturating_sub(next));
@@ -117,7 +117,7 @@ impl Sink {
 mod tests {
     use super::*;
 
-    /// Datagrams sent 10 ms apart, arriving at these times in milliseconds.
+    /// Returns a sink of datagrams sent every 10 ms, with these numbers and arrival times in ms.
     fn sink(arrivals: &[(u64, u64)]) -> Sink {
         let at = |ms| Instant::ZERO + Interval::from_millis(ms);
         let mut sink = Sink::default();
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(sink(&[(0, 5), (4, 45)]).longest_gap(10), 5);
         assert_eq!(sink(&[(0, 5), (1, 15)]).longest_gap(2), 0);
         assert_eq!(sink(&[(0, 5), (130, 1305)]).longest_gap(131), 129);
-        // A late datagram closes the gap that it had left.
+        // A late datagram closes its gap.
         assert_eq!(sink(&[(0, 5), (2, 25), (1, 26)]).longest_gap(3), 0);
     }
 
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(sink.delay_mean(), Some(7e6));
         assert_eq!(sink.delay_deviation(), Some(2e6));
         assert_eq!(sink.delays().most(), Some(9_000_000));
-        // J = 4/16, then + (2 - J)/16.
+        // J is 4/16, then grows by (2 - J)/16.
         let wanted = 0.25 + (2.0 - 0.25) / 16.0;
         assert!((sink.jitter().unwrap() / 1e6 - wanted).abs() < 1e-12);
         let constant = self::sink(&[(0, 5), (1, 15), (2, 25)]);

@@ -1,30 +1,30 @@
-//! Departure times of a flow's datagrams.
+//! Departure times of a UDP flow's datagrams.
 
 use crate::scenario::UdpSpec;
 use farlink_channel::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 
-/// Source with a constant rate, either always on or with on and off periods.
+/// Source with a constant rate, with or without off-times.
 ///
-/// Its clock runs only during on periods. Datagram k is due when the clock shows k datagram lengths
-/// divided by the rate. So rounding errors do not add up, and an on period too short for a datagram
-/// counts towards the next.
+/// The clock of the source runs only in on-times. Datagram k is due when the clock shows the time of
+/// k datagrams at the rate. Rounding errors therefore do not add up, and an on-time too short for a
+/// datagram counts towards the next.
 #[derive(Debug)]
 pub(crate) struct Source {
     spec: UdpSpec,
     stream: Stream,
     started: Instant,
-    /// Start of the current period, and length of its on-time.
+    /// Start of the current on-time, and its length.
     period: Instant,
     on: Interval,
-    /// The source's own clock at that start.
+    /// Time of the source's clock at this start.
     before: Interval,
-    /// Datagrams sent.
+    /// Number of datagrams sent.
     pub(crate) sent: u64,
 }
 
 impl Source {
-    /// Creates a source that begins with an on period.
+    /// Creates a source that starts with an on-time.
     pub(crate) fn new(spec: UdpSpec, mut stream: Stream, started: Instant) -> Self {
         let on = match &spec.on_off {
             Some((on, _)) => span(on.draw_time(&mut stream)),
@@ -41,7 +41,7 @@ impl Source {
         }
     }
 
-    /// Bytes of data in a datagram.
+    /// Returns the number of bytes of data in a datagram.
     pub(crate) fn packet(&self) -> u32 {
         self.spec.packet
     }
@@ -50,7 +50,8 @@ impl Source {
         self.started
     }
 
-    /// Returns when the next datagram is sent, or, as an error, when the source has ended before.
+    /// Returns the time of the next datagram. If the source ends before, returns its end as an
+    /// error.
     pub(crate) fn next(&mut self) -> Result<Instant, Instant> {
         let bits = 8 * u128::from(self.spec.packet) * u128::from(self.sent);
         let due = bits * 1_000_000_000 / u128::from(self.spec.rate);
@@ -73,7 +74,7 @@ impl Source {
         }
     }
 
-    /// Returns the finished share at `now`, from 0 to 1.
+    /// Returns the completed share at `now`, from 0 to 1.
     pub(crate) fn share(&self, now: Instant) -> f64 {
         let by_number = self
             .spec
@@ -86,7 +87,7 @@ impl Source {
     }
 }
 
-/// At least a nanosecond, so that periods come to an end.
+/// Returns an on-time of at least 1 ns, because a loop over on-times of 0 would not end.
 fn span(on: Interval) -> Interval {
     on.max(Interval::from_nanos(1))
 }
@@ -115,7 +116,7 @@ mod tests {
         Source::new(spec, stream, Instant::ZERO + Interval::from_secs(1))
     }
 
-    /// Times of all datagrams, and the end.
+    /// Returns the times of all datagrams, and the end of the source.
     fn times(source: &mut Source) -> (Vec<f64>, f64) {
         let mut times = Vec::new();
         loop {
@@ -134,7 +135,7 @@ mod tests {
         assert_eq!((sent, end), (vec![1.0, 1.1, 1.2, 1.3], 1.4));
         let (sent, end) = times(&mut source(None, None, Some(2)));
         assert_eq!((sent.len(), end), (20, 3.0));
-        // 1/3 s is no whole number of nanoseconds, yet datagram 3n leaves at the second n.
+        // 1/3 s is not a whole number of nanoseconds, but datagram 3n is sent exactly at second n.
         let mut source = source(None, None, None);
         source.spec.rate = 2400;
         source.sent = 3_000_000_000;
@@ -149,14 +150,14 @@ mod tests {
             Distribution::Constant(SECOND),
         );
         let (sent, end) = times(&mut source(Some(distribution), Some(6), None));
-        // On at 1.0 to 1.25, 2.25 to 2.5, 3.5 to 3.75: datagram 3 is due when the
-        // source has been on for 0.3 s.
+        // On-times are 1.0 to 1.25, 2.25 to 2.5 and 3.5 to 3.75 s. Datagram 3 is due after 0.3 s of
+        // on-time.
         let wanted = [1.0, 1.1, 1.2, 2.3, 2.4, 3.5];
         for (at, wanted) in sent.iter().zip(wanted) {
             assert!((at - wanted).abs() < 1e-9, "{sent:?}");
         }
         assert!((end - 3.6).abs() < 1e-9);
-        // Periods shorter than a datagram takes lose none of their time.
+        // On-times shorter than the time of a datagram add up.
         let distribution = (
             Distribution::Constant(0.05 * SECOND),
             Distribution::Constant(0.05 * SECOND),
@@ -165,7 +166,7 @@ mod tests {
         assert_eq!(sent.len(), 50);
     }
 
-    /// The mean rate is rate * on / (on + off), whatever the distribution.
+    /// The mean rate is rate * on / (on + off), for any distribution.
     #[test]
     fn periods_that_vary_have_their_mean_rate() {
         let distributions = [
@@ -181,8 +182,9 @@ mod tests {
         for distribution in distributions {
             let (sent, _) = times(&mut source(Some(distribution), None, Some(200_000)));
             let share = sent.len() as f64 / 2_000_000.0;
-            // 50,000 periods: a share of 1/4 is right to 4 * sqrt(2) * 3/16 / sqrt(50,000)
-            // (exponential; the Pareto periods vary less).
+            // With 50,000 periods, the standard error of a share of 1/4 is sqrt(2) * 3/16 /
+            // sqrt(50,000) for exponential periods; the bound is four of them. Pareto periods vary
+            // less.
             assert!((share - 0.25).abs() < 0.0048, "{distribution:?}: {share}");
         }
     }

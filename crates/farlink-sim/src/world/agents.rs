@@ -1,7 +1,6 @@
-//! Agents at routers: passes packets through agents, and carries out the actions that agents
-//! request.
+//! Agents at routers: packets pass the agents, and the actions that agents request are executed.
 
-use super::handoff::Seen;
+use super::handoff::AgentDelivery;
 use super::placed::{Handing, Placed};
 use super::{Node, World};
 use crate::event_queue::{Event, Kind};
@@ -21,13 +20,13 @@ impl World {
         self.note_movers();
     }
 
-    /// Sets what happens to an agent's per-host state when the host leaves its link.
+    /// Sets the fate of an agent's per-host state when the host leaves the agent's link.
     pub(crate) fn set_handing(&mut self, number: usize, handing: Handing) {
         self.agents.all[number].handing = handing;
     }
 
     /// Adds an agent at a node, after the node's other agents, and returns its number. The agent is
-    /// asleep until it is woken; `wireless` is the number of its link.
+    /// asleep until [`Self::wake_agent`]. `wireless` is the number of its link.
     pub(crate) fn add_agent(
         &mut self,
         node: NodeId,
@@ -50,8 +49,8 @@ impl World {
         number
     }
 
-    /// Wakes an agent that is on or will be switched on: its link reports departures from now on.
-    /// Links of agents that stay off report nothing.
+    /// Wakes an agent that is on or will be switched on: from now on its link reports departures.
+    /// The links of agents that stay off report nothing.
     pub(crate) fn wake_agent(&mut self, number: usize) {
         let placed = &mut self.agents.all[number];
         placed.sleeps = false;
@@ -66,7 +65,7 @@ impl World {
         }
     }
 
-    /// Lets packets bypass the agents if all agents are asleep. Returns whether all are.
+    /// Lets packets bypass the agents if all agents are asleep. Returns whether they are.
     pub(super) fn crosses_no_agent(&mut self) -> bool {
         if !self.agents.all.iter().all(|placed| placed.sleeps) {
             return false;
@@ -113,9 +112,9 @@ impl World {
             };
             if !self.nobody_moves() {
                 match self.hold_for_state(number, link, packet) {
-                    Seen::Now => {}
-                    Seen::Later => return,
-                    Seen::Never => continue,
+                    AgentDelivery::Now => {}
+                    AgentDelivery::Later => return,
+                    AgentDelivery::Never => continue,
                 }
             }
             let mut out = self.agents.out();
@@ -157,7 +156,7 @@ impl World {
         }
     }
 
-    /// Calls an agent whose timer expires. A stale event is ignored.
+    /// Calls an agent whose timer has expired. A stale event is ignored.
     #[cold]
     pub(crate) fn agent_due(&mut self, number: usize) {
         let placed = &mut self.agents.all[number];
@@ -166,7 +165,7 @@ impl World {
         }
         placed.due = Instant::MAX;
         if placed.agent.deadline().is_some_and(|at| at <= self.now) {
-            self.ask(number, |agent, now, out| agent.on_deadline(now, out));
+            self.call_agent(number, |agent, now, out| agent.on_deadline(now, out));
         } else {
             self.watch_agent(number);
         }
@@ -198,11 +197,11 @@ impl World {
         if on && self.agents.all[number].sleeps {
             self.wake_agent(number);
         }
-        self.ask(number, |agent, now, out| agent.switch(now, on, out));
+        self.call_agent(number, |agent, now, out| agent.switch(now, on, out));
     }
 
-    /// Reports to agents the first departure of a packet: its last bit leaves the transmitter of a
-    /// link with an agent.
+    /// Reports a packet's departure to its followers: its last bit has left the transmitter of a
+    /// link with an agent. Only the first departure is reported.
     pub(super) fn left(&mut self, link: LinkId, packet: PacketId, at: Instant) {
         if self.links.arq(link).is_some() {
             self.notify_followers(packet, LinkEvent::Departed(at));
@@ -211,12 +210,12 @@ impl World {
         }
     }
 
-    /// Reports to agents a retransmission of a packet by the ARQ of the link.
+    /// Reports to agents that the ARQ of the link retransmitted a packet.
     pub(super) fn left_again(&mut self, packet: PacketId, at: Instant) {
         self.notify_followers(packet, LinkEvent::Retransmitted(at));
     }
 
-    /// Reports to the agents that follow a packet that the packet does not leave their node.
+    /// Reports to the agents that follow a packet that it does not leave their node.
     pub(super) fn refused(&mut self, packet: PacketId) {
         self.end_following(packet, LinkEvent::Refused);
     }
@@ -246,11 +245,11 @@ impl World {
     }
 
     fn notify_agent(&mut self, number: usize, tag: Tag, sent: LinkEvent) {
-        self.ask(number, |agent, now, out| agent.on_sent(now, tag, sent, out));
+        self.call_agent(number, |agent, now, out| agent.on_sent(now, tag, sent, out));
     }
 
-    /// Calls a method of an agent, and carries out the actions that the agent requests.
-    pub(super) fn ask(
+    /// Calls a method of an agent, and executes the actions that the agent requests.
+    pub(super) fn call_agent(
         &mut self,
         number: usize,
         tell: impl FnOnce(&mut dyn Agent, Instant, &mut Out),
@@ -261,12 +260,12 @@ impl World {
         self.act(number, out);
     }
 
-    /// Turns on the traces of agents: their notes, and the packets that cross them.
+    /// Turns on the traces of agents: their records, and the packets that pass them.
     pub(crate) fn watch_agents(&mut self) {
         self.agents.taps.probed = true;
     }
 
-    /// Carries out the actions that an agent has put into `out`.
+    /// Executes the actions in `out`, which an agent has requested.
     fn act(&mut self, number: usize, mut out: Out) {
         if out.actions.is_empty() && out.notes.is_none() {
             self.agents.out = out;
@@ -323,8 +322,8 @@ impl World {
         self.inject(number, node, injection);
     }
 
-    /// Handles an ICMP message that arrived at an end of a flow. A "bad state" message is passed to
-    /// the connection.
+    /// Handles an ICMP message at an end of a flow. A "bad state" message is passed to the
+    /// connection.
     pub(super) fn on_icmp(&mut self, end: EndId, number: PacketId) {
         if let Payload::Raw(raw) = &self.packets[number].payload
             && let Some((seq, ..)) = raw.bad_state_segment()
@@ -357,7 +356,7 @@ impl World {
         }
     }
 
-    /// Captures a packet that an agent sends, if captures are on.
+    /// Records a packet that an agent sends, if taps are on.
     fn tap_own(&mut self, number: usize, node: NodeId, packet: PacketId) {
         if self.agents.taps.is_watched() {
             let next = self.nodes[node].next_hop(self.packets.label(packet).dst);

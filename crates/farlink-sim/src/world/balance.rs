@@ -30,14 +30,14 @@ fn least_rate(world: &World, [mut at, to]: [NodeId; 2]) -> f64 {
     least as f64
 }
 
-/// Goodput is at most the rate of the slowest link of the path. Each datagram sent was received,
+/// Goodput is at most the rate of the slowest link of the path. Each sent datagram was received,
 /// was lost for a cause, or is in flight.
 #[test]
 fn goodput_and_datagrams_of_each_flow_add_up() {
     let (mut flows, mut datagrams, mut cut_off) = (0, 0, 0);
     for number in 1_000..1_400 {
         let (text, Some(scenario)) = scenario(number) else {
-            continue; // not every choice goes with every other
+            continue; // The random choices contradict each other.
         };
         let world = run_world(&scenario, 0, &Monitor::default()).unwrap();
         for (values, &slot) in of_flows(&world).iter().zip(&world.order) {
@@ -58,7 +58,7 @@ fn goodput_and_datagrams_of_each_flow_add_up() {
             let [received, lost, under_way] = ["received", "lost", "under_way"]
                 .map(|part| of(&format!("datagrams_{part}")).unwrap());
             assert_eq!(sent, received + lost + under_way, "{flow:?} of\n{text}");
-            // Not with duplicates, because a lost copy is no lost datagram; nor with fragments,
+            // Excluded are duplicates, because a lost copy is no lost datagram, and fragments,
             // because one lost fragment loses a datagram.
             if !text.contains("duplicate") && !text.contains("mtu") {
                 let causes = DropCause::ALL.iter();

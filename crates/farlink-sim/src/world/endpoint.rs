@@ -1,4 +1,5 @@
-//! TCP endpoints in the event loop: arriving segments, calls of applications, departing segments.
+//! TCP endpoints in the event loop: arriving segments, calls of applications, and departing
+//! segments.
 
 use super::fast::fast_offer;
 use super::{World, end_of};
@@ -9,13 +10,13 @@ use farlink_tcp::{BurstBudget, Instant};
 use farlink_wire::{FlowId, Id, NodeId, PacketId};
 
 impl World {
-    /// Passes a segment that has arrived to its endpoint.
+    /// Passes an arriving segment to its endpoint.
     #[inline(never)] // what most segments take is inlined once
     pub(super) fn on_segment(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
         self.process_segment(number, flow, from_opener);
     }
 
-    #[inline(always)] // of each segment that arrives
+    #[inline(always)] // Called for each arriving segment.
     pub(super) fn process_segment(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
         let packet = &self.packets[number];
         let Some(segment) = packet.tcp() else {
@@ -26,7 +27,8 @@ impl World {
             && let Some(opening) = &self.flows[flow].opening
             && !opening.is_current(packet)
         {
-            // A delayed duplicate of an earlier connection is dropped silently.
+            // The packet is a delayed duplicate from an earlier connection, which is dropped
+            // without an answer.
             self.packets.release(number);
             return;
         }
@@ -41,7 +43,7 @@ impl World {
                 let (mut seq, len) = (segment.data_seq(), segment.body.len());
                 if !self.agents.all.is_empty() {
                     // A split agent may translate sequence numbers between the halves of a
-                    // connection.
+                    // connection, so the position is computed from the receiver's half.
                     let place = receiver.conn.received_position(seq).unwrap_or_default();
                     seq = self.ends[end.other()].isn.at(place);
                     receiver = &mut self.ends[end];
@@ -54,7 +56,7 @@ impl World {
         if fresh && receiver.reads() {
             self.received_awaited(end);
         } else if receiver.is_idle() && self.probes.is_none() {
-            // Nothing to send: with delayed ACKs, every second segment at the data receiver.
+            // There is nothing to send. With delayed ACKs, this is so for every second segment.
             return;
         }
         self.transmit_all(end);
@@ -74,8 +76,8 @@ impl World {
         self.serve(end);
     }
 
-    /// Lets the application and the endpoint of `end` react to the last event: reads, writes, sends
-    /// segments and sets the timer.
+    /// Lets the application and the endpoint of `end` react to the last event: read, write, send
+    /// segments, and set the timer.
     #[inline(never)] // like `on_segment`
     pub(crate) fn serve(&mut self, end: EndId) {
         let e = &mut self.ends[end];
@@ -85,7 +87,7 @@ impl World {
         self.transmit_all(end);
     }
 
-    /// Notifies an application that all the bytes that it awaits (`awaits`) have arrived.
+    /// Notifies an application that the number of bytes which it awaits has arrived.
     #[cold]
     fn received_awaited(&mut self, end: EndId) {
         let e = &mut self.ends[end];
@@ -94,8 +96,8 @@ impl World {
         self.notify(end.flow(), end.side(), event);
     }
 
-    /// Sends all segments that an end may send now, and sets its timer. Does not read data.
-    #[inline(always)] // of each segment that arrives
+    /// Sends all segments that an end may send now, and sets its timer. Reads no data.
+    #[inline(always)] // Called for each arriving segment.
     fn transmit_all(&mut self, end: EndId) {
         let mut e = &mut self.ends[end];
         if !e.live {
@@ -163,7 +165,7 @@ impl World {
         }
     }
 
-    /// Sends a segment of an endpoint if probes are on or if it may have no route.
+    /// Sends a segment of an endpoint if probes are on, or if its route is unknown.
     #[cold]
     fn departs_watched(&mut self, node: NodeId, number: PacketId) {
         if let Some(probes) = &mut self.probes {

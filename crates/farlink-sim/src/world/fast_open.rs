@@ -1,5 +1,5 @@
-//! TCP Fast Open (RFC 7413): cached cookies of hosts, and programs that write before the handshake
-//! ends.
+//! TCP Fast Open (RFC 7413): cached cookies of hosts, and programs that write before the end of the
+//! handshake.
 
 use super::World;
 use crate::app::AppEvent;
@@ -9,9 +9,8 @@ use farlink_tcp::{FastOpenCache, FastOpenCookie};
 use farlink_wire::FlowId;
 
 impl World {
-    /// Lets a program write its request before its SYN leaves. Its host must have a cookie of the
-    /// server, or be configured as having one. Connect and write are then one call (RFC 7413,
-    /// 4.2.1).
+    /// Lets a program write its request before its SYN leaves, if its host has a cookie of the
+    /// server or is configured to have one. Connect and write are then one call (RFC 7413, 4.2.1).
     pub(crate) fn open_fast(&mut self, flow: FlowId) {
         let opener = self.hot[flow].opener();
         let client = EndId::new(flow, opener);
@@ -38,7 +37,7 @@ impl World {
     }
 
     /// Stores the cookie of a connection established at `end`. Returns whether the program wrote
-    /// before the establishment, and therefore needs no notice of it.
+    /// before, so it needs no notice of the establishment.
     pub(crate) fn opened(&mut self, end: EndId) -> bool {
         let e = &mut self.ends[end];
         if let Some(cache) = e.conn.fast_open_cache() {

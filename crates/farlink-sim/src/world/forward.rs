@@ -7,9 +7,9 @@ use farlink_link::{Due, Offered, Outcome};
 use farlink_wire::{Direction, FlowId, Label, LinkId, NodeId, PacketId, Payload};
 
 impl World {
-    /// Forwards a packet from a node, and returns whether it has a route. Packets of flows always
-    /// have one, because `build` refuses flows without a route.
-    #[inline(never)] // what most packets take is inlined where they leave and where they pass
+    /// Forwards a packet from a node. Returns whether a route exists. Packets of flows always have
+    /// one, because `build` refuses flows without a route.
+    #[inline(never)] // Keeps rare cases out of the inlined path of most packets.
     pub(crate) fn forward(&mut self, node: NodeId, packet: PacketId) -> bool {
         self.route_packet(node, packet, self.packets.label(packet))
     }
@@ -45,7 +45,7 @@ impl World {
         self.offered(node, link, packet, offered, before);
     }
 
-    /// Handles the link's reply to an offered packet. `before` is `outcomes.len()` before the
+    /// Handles the link's answer to an offered packet. `before` is `outcomes.len()` before the
     /// offer.
     #[inline(always)] // like `route_packet`
     pub(super) fn offered(
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// Offers a packet to a link where probes are on.
+    /// Offers a packet to a link of a run with probes.
     #[cold]
     fn offer_watched(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
         let over = &self.links[link];
@@ -113,8 +113,8 @@ impl World {
         self.watch(link);
     }
 
-    /// Applies the outcomes from index `from` on. Applying one may append others, which are applied
-    /// as well.
+    /// Applies the outcomes from index `from`, and those that are appended while outcomes are
+    /// applied.
     fn apply_outcomes(&mut self, from: usize) {
         let mut next = from;
         while let Some(&outcome) = self.outcomes.get(next) {
@@ -158,13 +158,13 @@ impl World {
         self.outcomes.truncate(from);
     }
 
-    /// Schedules the next call of a link at the time that the link requests.
+    /// Schedules the next call of a link at the time requested by the link.
     #[inline]
     pub(crate) fn watch(&mut self, link: LinkId) {
         if let Some((due, at)) = self.links.deadline(link) {
             let (kind, source) = match due {
                 Due::Low => (Kind::LowDue, link),
-                // The ARQ of both directions is one state machine, scheduled under the direction
+                // The ARQ of both directions is one state machine. It is scheduled as the direction
                 // down.
                 Due::Arq => (Kind::Arq, LinkId::new(link.link(), Direction::Down)),
             };
@@ -172,7 +172,7 @@ impl World {
         }
     }
 
-    /// Prepares the probe of a queue for packets that are about to leave it.
+    /// Prepares the probe of a queue before packets leave the queue.
     fn watch_queue(&mut self, link: LinkId) {
         if let Some(probes) = &mut self.probes
             && self.links.arq(link).is_none()
@@ -181,7 +181,7 @@ impl World {
         }
     }
 
-    /// Updates the probe of a queue after packets left it.
+    /// Updates the probe of a queue after packets have left the queue.
     pub(super) fn watch_closed(&mut self, link: LinkId) {
         self.watch_length(link);
     }

@@ -1,5 +1,5 @@
 //! IP fragmentation. A packet longer than the MTU of its next link is fragmented, or dropped with
-//! an ICMP message to its sender. Hosts reassemble fragments (RFC 791, 3.2; RFC 1191; RFC 8200,
+//! an ICMP message to its sender. Hosts reassemble the fragments (RFC 791, 3.2; RFC 1191; RFC 8200,
 //! 4.5; RFC 8201).
 
 use super::reassemblies::{Key, Partial, key, same};
@@ -50,7 +50,7 @@ impl World {
             len: (template.whole_len() - IPV4_HEADER_LEN) as u16,
             more: false,
         });
-        // The original packet is released last, so that no fragment gets its number.
+        // The original packet is released last, so no fragment gets its number.
         for piece in mtu.cut(whole, IPV4_HEADER_LEN) {
             if matches!(template.payload, Payload::Udp(_)) {
                 self.datagram_copied(template.flow);
@@ -64,8 +64,8 @@ impl World {
         self.absorb(number);
     }
 
-    /// Sends a datagram of a flow. The host itself fragments an IPv6 datagram, to the MTU of its
-    /// link or the path MTU that it has learned (RFC 8200, 4.5; RFC 8201, 5.2).
+    /// Sends a datagram of a flow. An IPv6 datagram is fragmented by its host, to the MTU of its
+    /// link or to the path MTU that the host has learned (RFC 8200, 4.5; RFC 8201, 5.2).
     pub(super) fn send_datagram(&mut self, node: NodeId, packet: Packet) {
         if packet.ip == Ip::V6 {
             let link = self.nodes[node].next_hop(packet.dst);
@@ -109,12 +109,12 @@ impl World {
         self.forward(node, number);
     }
 
-    /// Notifies the sender of a packet that was too long, at the time at which a message could
-    /// arrive: after the propagation delays of the way back.
+    /// Notifies the sender of a packet that was too long, at the time when a message could arrive:
+    /// after the propagation delays of the path back to the sender.
     fn notify_mtu(&mut self, node: NodeId, number: PacketId, mtu: Mtu) {
         let packet = &self.packets[number];
         if packet.tcp().is_none() && packet.ip != Ip::V6 {
-            return; // nobody there who could send less
+            return; // The sender cannot send shorter packets.
         }
         let (mut at, mut segments) = (node, self.now);
         for _ in 0..HOST_TTL {
@@ -128,7 +128,7 @@ impl World {
         if at != packet.src {
             return;
         }
-        // UDP and XTP flows have no SYN. Their data sender counts as the opener.
+        // UDP and XTP flows have no SYN, so their data sender counts as the opener.
         let hot = self.hot.get(packet.flow);
         let end = sending_end(packet, hot.is_none_or(|hot| hot.sender_opens));
         self.serial = self.serial.wrapping_add(1);
@@ -136,7 +136,7 @@ impl World {
         self.queue.push_with(event, mtu.bytes);
     }
 
-    /// Sets the path MTU in bytes of a TCP endpoint or of a host that sends datagrams.
+    /// Sets the path MTU in bytes, for a TCP endpoint or for a host that sends datagrams.
     pub(crate) fn path_mtu(&mut self, end: EndId, mtu: u32) {
         let Some(hot) = self.hot.get(end.flow()) else {
             let path = self.path_of_datagrams(end);
@@ -151,7 +151,7 @@ impl World {
         }
     }
 
-    /// Adds a fragment to its datagram at the destination, and delivers the datagram once it is
+    /// Adds a fragment to its datagram at the destination. Delivers the datagram once it is
     /// complete.
     #[cold]
     pub(crate) fn reassemble(&mut self, link: LinkId, number: PacketId) {
@@ -159,7 +159,7 @@ impl World {
         let Some(piece) = packet.piece else { return };
         let (key, flow) = (key(packet), packet.flow);
         let all = &mut self.reassemblies;
-        let due = self.now + all.patience[flow];
+        let due = self.now + all.timeouts[flow];
         let (spare, dues) = (&mut all.spare, &mut all.dues);
         let partial = all.partial.entry(key).or_insert_with(|| {
             dues.insert((due, key));
@@ -175,7 +175,7 @@ impl World {
             self.watch_partial(due);
             return;
         }
-        // The first fragment represents the datagram, also if it is complete by itself.
+        // The first fragment represents the datagram, even if it is complete alone.
         if first != number {
             if added != Added::Duplicate {
                 let packet = &self.packets[number];
@@ -192,18 +192,18 @@ impl World {
         match added {
             Added::Waits | Added::Duplicate => {}
             Added::Complete => {
-                self.forget(key);
+                self.remove_partial(key);
                 self.packets.rewrite(first, |whole| whole.piece = None);
                 self.delivered(link, first);
             }
             Added::Overlap => {
-                let link = self.forget(key);
+                let link = self.remove_partial(key);
                 self.lose_beyond(link, first, DropCause::Reassembly);
             }
         }
     }
 
-    /// Releases a fragment that was merged into its datagram or was a duplicate.
+    /// Releases a fragment that was a duplicate, or whose content is part of its datagram now.
     fn absorb(&mut self, number: PacketId) {
         let packet = &self.packets[number];
         if matches!(packet.payload, Payload::Udp(_)) {
@@ -213,7 +213,7 @@ impl World {
     }
 
     /// Removes the reassembly state of a datagram. Returns the link of its first fragment.
-    fn forget(&mut self, key: Key) -> LinkId {
+    fn remove_partial(&mut self, key: Key) -> LinkId {
         let all = &mut self.reassemblies;
         all.partial
             .remove(&key)
@@ -233,7 +233,7 @@ impl World {
         }
     }
 
-    /// Drops the incomplete datagrams whose reassembly time-out has expired.
+    /// Drops incomplete datagrams whose reassembly time-out has expired.
     #[cold]
     pub(crate) fn give_up_partial(&mut self) {
         let all = &mut self.reassemblies;
@@ -245,7 +245,7 @@ impl World {
         let over: Vec<Key> = over.map(|&(_, key)| key).collect();
         for key in over {
             let number = self.reassemblies.partial[&key].number;
-            let link = self.forget(key);
+            let link = self.remove_partial(key);
             self.lose_beyond(link, number, DropCause::Reassembly);
         }
         if let Some(&(due, _)) = self.reassemblies.dues.first() {

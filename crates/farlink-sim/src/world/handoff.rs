@@ -1,9 +1,9 @@
 //! Hosts that move from link to link.
 //!
-//! A moving host is attached to one of its links at a time. When it leaves a link, packets on the
-//! air are lost, and queued packets are lost or kept. Agents drop, forward or keep their state of
-//! the host's connections. When the host joins the next link, the routes to and from the host
-//! change, and kept packets are sent over the new routes.
+//! A moving host is attached to one of its links at a time. When it leaves a link, packets in
+//! transmission are lost, and queued packets are lost or stored. Agents drop, transfer or keep
+//! their state of the host's connections. When the host joins the next link, the routes from and to
+//! the host change, and stored packets are sent over the new routes.
 
 use super::World;
 use super::mover::{Mover, Plan, StateTransfer, nearest};
@@ -43,7 +43,7 @@ impl World {
         self.note_movers();
     }
 
-    /// Sets the reported position of a host, which replaces the host's walk from now on.
+    /// Sets the reported position of a host, which replaces that of its walk from now on.
     pub(crate) fn place(&mut self, node: NodeId, at: Point) {
         for mover in &mut self.roaming.movers {
             if mover.node == node {
@@ -52,8 +52,8 @@ impl World {
         }
     }
 
-    /// Sets the routes to moving hosts, and lets their stations check crossing packets
-    /// ([`World::is_stale`]). To be called after the nodes are built.
+    /// Sets the routes to moving hosts, and lets their stations check packets that cross them
+    /// ([`World::is_stale`]). Must be called after the nodes are built.
     pub(crate) fn note_movers(&mut self) {
         for number in 0..self.roaming.movers.len() {
             for link in self.roaming.movers[number].links.clone() {
@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    /// Starts a handoff if a host's plan or position requires another link now.
+    /// Starts a handoff if the plan or the position of a host requires another link now.
     fn decide(&mut self, number: usize) {
         let now = self.now;
         let mover = &mut self.roaming.movers[number];
@@ -106,8 +106,7 @@ impl World {
         self.leave_link(number, target);
     }
 
-    /// Detaches a host from its link. `target` is the index of the next one in the host's list of
-    /// links.
+    /// Detaches a host from its link. `target` is the index of the next link in the host's list.
     fn leave_link(&mut self, number: usize, target: usize) {
         let mover = &mut self.roaming.movers[number];
         let (node, left) = (mover.node, mover.links[mover.at]);
@@ -124,7 +123,7 @@ impl World {
             }
             self.watch_closed(link);
         }
-        // The host takes along state that is still in transit to an agent of the old link.
+        // State in transit to an agent of the old link moves on with the host.
         let mut next = 0;
         while let Some(transfer) = self.roaming.transfers.get(next) {
             if transfer.mover != number {
@@ -146,7 +145,7 @@ impl World {
                 continue;
             };
             let mut moved = None;
-            self.ask(agent, |agent, now, out| {
+            self.call_agent(agent, |agent, now, out| {
                 moved = agent.on_leave(now, node, how, out);
             });
             let mover = &mut self.roaming.movers[number];
@@ -161,7 +160,7 @@ impl World {
         }
     }
 
-    /// Attaches a host to the target of its handoff, changes the routes and forwards kept packets.
+    /// Attaches a host to its next link, changes the routes, and forwards stored packets.
     fn join(&mut self, number: usize) {
         let mover = &mut self.roaming.movers[number];
         mover.is_away = false;
@@ -205,7 +204,7 @@ impl World {
         }
     }
 
-    /// Passes state that has arrived by now to the agents.
+    /// Passes state whose transfer has ended to the agents.
     fn take_over(&mut self) {
         while let Some(place) = self
             .roaming
@@ -215,7 +214,7 @@ impl World {
         {
             let transfer = self.roaming.transfers.remove(place);
             let moved = transfer.moved;
-            self.ask(transfer.agent, |agent, now, out| {
+            self.call_agent(transfer.agent, |agent, now, out| {
                 agent.on_join(now, moved, out);
             });
             for (link, packet) in transfer.held {
@@ -225,9 +224,14 @@ impl World {
         }
     }
 
-    /// Holds a packet that crosses an agent while state of the packet's host is in transit to that
+    /// Holds a packet that crosses an agent while state of the packet's host is in transit to this
     /// agent. Returns when the agent gets the packet.
-    pub(super) fn hold_for_state(&mut self, agent: usize, link: LinkId, packet: PacketId) -> Seen {
+    pub(super) fn hold_for_state(
+        &mut self,
+        agent: usize,
+        link: LinkId,
+        packet: PacketId,
+    ) -> AgentDelivery {
         let label = self.packets.label(packet);
         let src = self.packets[packet].src;
         let movers = &self.roaming.movers;
@@ -236,13 +240,13 @@ impl World {
             transfer.agent == agent && (host == label.dst || host == src)
         };
         let Some(transfer) = self.roaming.transfers.iter_mut().find(of_host) else {
-            return Seen::Now;
+            return AgentDelivery::Now;
         };
         if !self.agents.all[agent].agent.is_needed() {
-            return Seen::Never;
+            return AgentDelivery::Never;
         }
         transfer.held.push((link, packet));
-        Seen::Later
+        AgentDelivery::Later
     }
 
     /// Returns whether no host moves.
@@ -250,8 +254,8 @@ impl World {
         self.roaming.movers.is_empty()
     }
 
-    /// Drops a packet to a moving host that reached a station on a route from before the handoff,
-    /// unless queued packets are forwarded. Returns whether the packet was dropped.
+    /// Drops a packet to a moving host that reached a station over a route from before the handoff.
+    /// If queued packets are forwarded, it is not dropped. Returns whether it was.
     pub(super) fn is_stale(&mut self, node: NodeId, link: LinkId, packet: PacketId) -> bool {
         let to = self.packets.label(packet).dst;
         let Some(number) = self
@@ -282,7 +286,7 @@ impl World {
         true
     }
 
-    /// Keeps or drops a packet that is offered to a link whose host has left.
+    /// Stores or drops a packet that is offered to a link whose host has left.
     #[cold]
     pub(super) fn offered_to_closed(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
         self.refused(packet);
@@ -302,7 +306,7 @@ impl World {
         self.lose_beyond(link, packet, DropCause::Handoff);
     }
 
-    /// Drops a packet at the far end of a link, and counts those lost on the air by a handoff.
+    /// Drops a packet at the far end of a link. Losses by a handoff are counted.
     #[cold]
     pub(super) fn cut_off(&mut self, link: LinkId, packet: PacketId, cause: DropCause) {
         if cause == DropCause::Handoff {
@@ -314,8 +318,8 @@ impl World {
         self.lose_beyond(link, packet, cause);
     }
 
-    /// Sets the routes to and from a host: over its current link, along the fewest links to its
-    /// station, and not over another moving host.
+    /// Sets the routes from and to a host: over its current link, with the fewest links to its
+    /// station, and not through another moving host.
     fn reroute(&mut self, number: usize) {
         let mover = &self.roaming.movers[number];
         let (host, link) = (mover.node, mover.links[mover.at]);
@@ -356,13 +360,13 @@ impl World {
     }
 }
 
-/// Time at which an agent gets a crossing packet.
+/// Time at which an agent gets a packet that crosses it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Seen {
+pub(super) enum AgentDelivery {
     /// At once.
     Now,
-    /// When the state in transit has arrived at the agent.
+    /// After the state in transit has arrived at the agent.
     Later,
-    /// Never: the packet bypasses the agent.
+    /// Never, because the packet bypasses the agent.
     Never,
 }

@@ -1,4 +1,4 @@
-//! Packets of real programs in the simulated network: entry and exit, ICMP answers of routers (RFC
+//! Packets of real programs in the simulated network: entry and exit, ICMP messages of routers (RFC
 //! 792, RFC 1812), and the balance of all packets.
 
 use super::World;
@@ -10,7 +10,7 @@ use farlink_wire::{FlowId, HOST_TTL, LinkId, NodeId, Packet, PacketId, Payload, 
 use std::net::IpAddr;
 
 impl World {
-    /// Sets which nodes run programs; all others are routers.
+    /// Sets which nodes run programs. All other nodes are routers.
     pub(crate) fn set_hosts(&mut self, is_host: impl Iterator<Item = bool>) {
         let errors = Bucket {
             full: Instant::ZERO,
@@ -18,8 +18,8 @@ impl World {
         self.real.places = is_host.map(|is_host| Place { is_host, errors }).collect();
     }
 
-    /// Sets the uplink: the host that gets packets for addresses that no node has. IPv6 packets are
-    /// included only with `ipv6`.
+    /// Sets the uplink: the host that gets IPv4 packets for addresses that no node has, and with
+    /// `ipv6` also IPv6 packets.
     pub(crate) fn set_uplink(&mut self, host: NodeId, ipv6: bool) {
         self.real.uplink = Some((host, ipv6));
     }
@@ -34,7 +34,7 @@ impl World {
         }
     }
 
-    /// Returns whether a node forwards packets for others.
+    /// Returns whether a node forwards packets of others.
     pub(crate) fn is_junction(&self, node: NodeId) -> bool {
         !self.nodes[node].routes.is_empty()
     }
@@ -50,7 +50,7 @@ impl World {
         self.links.has(link).then_some(link)
     }
 
-    /// Sends a packet of a real program from a node, which has a route for it.
+    /// Sends a packet of a real program from a node that has a route for it.
     pub(crate) fn enter(&mut self, now: Instant, node: NodeId, packet: Packet) {
         debug_assert!(now >= self.now, "time goes on");
         self.now = now;
@@ -62,7 +62,7 @@ impl World {
         self.forward(node, number);
     }
 
-    /// Passes each arrived packet of real programs to `take`, with its node.
+    /// Passes each packet of a real program that has arrived to `take`, with its node.
     pub(crate) fn leave(&mut self, mut take: impl FnMut(NodeId, &mut Packet)) {
         self.real.left += self.real.leaving.len() as u64;
         for (node, number) in self.real.leaving.drain(..) {
@@ -114,15 +114,14 @@ impl World {
         let answer = answer.and_then(|raw| raw.error_of(node, error));
         self.lose_beyond(link, number, cause);
         let Some(answer) = answer else { return };
-        // "Too big" is not rate-limited, because path MTU discovery needs it (RFC 1812, 4.3.2.8
-        // leaves the choice to the router).
+        // "Too big" errors are not limited, because path MTU discovery needs them (RFC 1812,
+        // 4.3.2.8, leaves the choice to the router).
         if matches!(error, IcmpError::TooBig(_)) || self.allows_icmp_error(node) {
             self.send_answer(node, answer);
         }
     }
 
-    /// Handles a packet addressed to a router: sends an echo reply, or an ICMP error if the packet
-    /// needs one.
+    /// Handles a packet addressed to a router: sends an echo reply, or an ICMP error if required.
     #[cold]
     fn at_router(&mut self, node: NodeId, link: LinkId, number: PacketId) {
         if self.packets[number].corrupt {
@@ -142,7 +141,8 @@ impl World {
         }
     }
 
-    /// Returns the bytes of a packet of a real program, with the bits that errors changed.
+    /// Returns the bytes of a packet of a real program. If the packet is corrupt, they include the
+    /// error.
     fn real_packet(&self, number: PacketId) -> Option<Raw> {
         let packet = &self.packets[number];
         let Payload::Raw(raw) = &packet.payload else {
@@ -155,7 +155,8 @@ impl World {
         Some(raw)
     }
 
-    /// Returns whether the rate limit lets a node send another ICMP error, and counts that error.
+    /// Returns whether the rate limit allows a node to send another ICMP error, which is then
+    /// counted.
     fn allows_icmp_error(&mut self, node: NodeId) -> bool {
         let now = self.now;
         let place = self.real.places.get_mut(node);
@@ -164,7 +165,7 @@ impl World {
         allowed
     }
 
-    /// Sends a router's message to the host that has the destination address, if there is one.
+    /// Sends a router's message to the host that has the destination address, if a host has it.
     fn send_answer(&mut self, node: NodeId, answer: Raw) {
         let to = self.node_for(answer.destination());
         let Some(to) = to.filter(|&to| self.is_host(to)) else {

@@ -1,4 +1,4 @@
-//! Lost or damaged packets: counters, probes and notifications.
+//! Lost and damaged packets: counters, probes and notices.
 
 use super::losses::{Lost, LostLater};
 use super::{World, sending_end};
@@ -10,8 +10,8 @@ use farlink_tcp::{Instant, LossCause};
 use farlink_wire::{FlowId, Id, LinkId, Packet, PacketId, Payload};
 
 impl World {
-    /// Subtracts the counted losses whose time is after the end of the run.
-    pub(crate) fn forget_future_losses(&mut self) {
+    /// Subtracts losses that are counted already but are after the end of the run.
+    pub(crate) fn subtract_future_losses(&mut self) {
         for lost in self.lost_later.drain(..).filter(|lost| lost.at > self.now) {
             let tally = &mut self.counters[lost.flow];
             match lost.cause {
@@ -21,7 +21,7 @@ impl World {
         }
     }
 
-    /// Drops a packet after delivery by a link. The loss is counted at that link.
+    /// Drops a packet after its delivery by a link. The loss counts at this link.
     #[cold]
     pub(crate) fn lose_beyond(&mut self, link: LinkId, number: PacketId, cause: DropCause) {
         let priority = self.packets[number].priority();
@@ -29,7 +29,7 @@ impl World {
         self.lose(link, number, cause, self.now);
     }
 
-    /// Records a packet lost on a link, which has already counted the loss.
+    /// Records a packet that was lost on a link. The link has already counted the loss.
     #[cold]
     pub(crate) fn lose(&mut self, link: LinkId, number: PacketId, cause: DropCause, at: Instant) {
         let packet = &self.packets[number];
@@ -63,7 +63,7 @@ impl World {
         }
         let packet = &self.packets[number];
         let tally = &mut self.counters[packet.flow];
-        // UDP and XTP flows have no SYN. Their data sender counts as the opener.
+        // UDP and XTP flows have no SYN, so their data sender counts as the opener.
         let hot = self.hot.get(packet.flow);
         let back = hot.map_or(!packet.from_opener, |hot| {
             sending_end(packet, hot.sender_opens).side() == Side::To
@@ -101,7 +101,7 @@ impl World {
         (current && self.ends[end].live).then_some(end)
     }
 
-    /// Passes a corrupt packet to its endpoint, which may still use its header.
+    /// Passes a corrupt packet to its endpoint, which may use its header.
     #[cold]
     pub(crate) fn damaged(&mut self, number: PacketId) {
         let packet = &self.packets[number];
@@ -113,9 +113,9 @@ impl World {
         }
     }
 
-    /// Oracle of explicit loss notification. Schedules a notice to the receiving end of a lost
-    /// packet, with the cause, at the time of the packet's arrival had it not been lost. Returns
-    /// whether the packet is kept until then.
+    /// Oracle of explicit loss notification. Schedules a notice of a lost packet and its cause to
+    /// the receiving end, at the time when the packet would have arrived. Returns whether the
+    /// packet is kept until then.
     pub(crate) fn notify_loss(
         &mut self,
         link: LinkId,
@@ -139,7 +139,7 @@ impl World {
             | DropCause::Fade
             | DropCause::LinkGiveUp => {
                 let over = match cause {
-                    DropCause::Checksum => at, // it went over all of them
+                    DropCause::Checksum => at, // The packet crossed all links.
                     _ => at + self.links[link].config().delay,
                 };
                 self.serial = self.serial.wrapping_add(1);
@@ -147,7 +147,7 @@ impl World {
                 self.queue.push_with(event, number.0);
                 true
             }
-            // An agent dropped the packet on purpose, which is no loss of the medium.
+            // An agent dropped the packet on purpose, so this is no loss of the medium.
             DropCause::Agent => false,
             DropCause::Congestion
             | DropCause::Policy

@@ -13,13 +13,13 @@ pub(crate) struct Lost {
     pub(crate) packet: Packet,
 }
 
-/// A loss behind a transmitter that the packet has not left yet.
+/// A loss after a transmitter that the packet has not left yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LostLater {
     pub(crate) at: Instant,
     /// Flow of the packet.
     pub(crate) flow: FlowId,
-    /// Cause of the loss; `None` for a packet of the data receiver, whose losses are not counted by
-    /// cause.
+    /// Cause of the loss; `None` for a packet of the data receiver, because its losses are not
+    /// counted by cause.
     pub(crate) cause: Option<DropCause>,
 }

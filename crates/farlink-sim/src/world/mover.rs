@@ -8,13 +8,14 @@ use farlink_wire::{LinkId, NodeId, PacketId};
 /// Schedule of a host's handoffs.
 #[derive(Debug)]
 pub(crate) enum Plan {
-    /// At each instant, hand over to the next of the host's links, and from the last to the first.
+    /// At each time, the host changes to the next of its links; after the last link the first
+    /// follows.
     At(Vec<Instant>),
-    /// Every `every`, hand over to the link of the nearest station if that station is nearer than
-    /// the current one by a margin in metres.
+    /// After each interval `every`, the host changes to the link of the nearest station, if this
+    /// station is nearer than the current one by at least `hysteresis` metres.
     Walk {
         walker: Box<Walker>,
-        /// Places of the stations.
+        /// Positions of the stations.
         places: Vec<Point>,
         every: Interval,
         hysteresis: f64,
@@ -25,22 +26,22 @@ pub(crate) enum Plan {
 #[derive(Debug)]
 pub(crate) struct Mover {
     pub(crate) node: NodeId,
-    /// Numbers of its links.
+    /// Numbers of the host's links.
     pub(crate) links: Vec<u32>,
     pub(crate) plan: Plan,
-    /// Time without any link during a handoff.
+    /// Time without a link during a handoff.
     pub(crate) gap: Interval,
-    /// Set if waiting packets are forwarded, and not lost.
+    /// Set if waiting packets are forwarded, otherwise they are lost.
     pub(crate) forwards: bool,
-    /// Index in `links` of the host's present link, or of the target during a handoff.
+    /// Index in `links` of the host's current link. During a handoff, index of the next link.
     pub(super) at: usize,
     pub(super) is_away: bool,
-    /// Packets kept during a handoff, each with its node and link.
+    /// Packets stored during a handoff, each with its node and link.
     pub(super) kept: Vec<(NodeId, LinkId, PacketId)>,
-    /// State of the host that left agents, with the number of each agent.
+    /// State of the host that agents have given up, with the number of each agent.
     pub(super) moved: Vec<(usize, TransferredState)>,
     pub(crate) counts: Counts,
-    /// Place that the host reported, which replaces its walk.
+    /// Position that the host reported, which replaces that of its walk.
     pub(super) reported: Option<Point>,
 }
 
@@ -48,16 +49,16 @@ pub(crate) struct Mover {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) handoffs: u64,
-    /// Packets lost on the air of a link that the host left.
+    /// Number of packets lost in transmission on a link that the host left.
     pub(crate) lost_on_air: u64,
-    /// Packets lost in the queue of a link that the host left, or offered to such a link, or sent
-    /// by the host while it had no link.
+    /// Number of packets lost in the queue of a link that the host left, offered to such a link, or
+    /// sent by the host while it had no link.
     pub(crate) lost_waiting: u64,
-    /// Packets kept during a handoff and forwarded after it.
+    /// Number of packets stored during a handoff and forwarded afterwards.
     pub(crate) forwarded: u64,
-    /// Bytes of connection state transferred between agents.
+    /// Number of bytes of connection state transferred between agents.
     pub(crate) transferred: u64,
-    /// Total of these times in nanoseconds.
+    /// Total time of these transfers in nanoseconds.
     pub(crate) transfer_time: u64,
 }
 
@@ -91,8 +92,8 @@ impl Mover {
     }
 }
 
-/// State of a host's connections in transit from an agent to another. The receiving agent has none
-/// of the state before it arrives.
+/// State of a host's connections in transit from one agent to another. The receiving agent has no
+/// part of it before the end of the transfer.
 #[derive(Debug)]
 pub(super) struct StateTransfer {
     pub(super) agent: usize,
@@ -100,11 +101,11 @@ pub(super) struct StateTransfer {
     pub(super) mover: usize,
     pub(super) at: Instant,
     pub(super) moved: TransferredState,
-    /// Packets that wait for this state, with the link that brought each.
+    /// Packets that wait for this state, each with the link over which it arrived.
     pub(super) held: Vec<(LinkId, PacketId)>,
 }
 
-/// Moving hosts, and the state of their connections in transit to agents.
+/// Moving hosts, and state of their connections in transit to agents.
 #[derive(Debug, Default)]
 pub(crate) struct Roaming {
     pub(crate) movers: Vec<Mover>,
@@ -130,7 +131,7 @@ impl Roaming {
     }
 }
 
-/// Returns the index of the place nearest to `here`; `or` wins a tie.
+/// Returns the index of the place nearest to `here`; `or` if it is as near as any other.
 pub(super) fn nearest(here: Point, places: &[Point], or: usize) -> usize {
     let far = |place: usize| here.distance(places[place]);
     let closer = |best, other| if far(other) < far(best) { other } else { best };

@@ -1,4 +1,4 @@
-//! Taps that record packets at the ends of flows and on both sides of an agent.
+//! Records of packets at the ends of flows and on both sides of an agent.
 
 use super::World;
 use super::taps::{Tap, Tapped};
@@ -7,8 +7,8 @@ use farlink_tcp::Flags;
 use farlink_wire::{FlowId, NodeId, PacketId, Payload};
 
 impl World {
-    /// Records a packet that arrives at a node over link `here`, or with `leaves` departs over it.
-    /// `there` is the link on the packet's other side of the node.
+    /// Records a packet at a node: it arrives over link `here`, or with `leaves` departs over it.
+    /// `there` is the packet's link on the other side of the node.
     pub(super) fn tap(
         &mut self,
         node: NodeId,
@@ -38,7 +38,7 @@ impl World {
         }
     }
 
-    /// Records a packet that left or reached an end of its flow, if agents are traced.
+    /// Records a packet that leaves or reaches an end of its flow, if agents are traced.
     pub(super) fn pass_end(&mut self, packet: PacketId, leaves: bool) {
         if self.agents.taps.probed && !self.agents.taps.all.is_empty() {
             let place = if self.is_forward(packet) == Some(leaves) {

@@ -1,4 +1,4 @@
-//! The agents of a network, each at its node.
+//! Agents of a network, each at its node.
 
 use super::taps::Taps;
 use farlink_agent::{Agent, Leaving, Out, Tag};
@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 /// Fate of an agent's per-host state at a handoff.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Handing {
-    /// Kind of transfer; `None` if the state stays at the agent.
+    /// Fate of the state at a handoff; `None` if it stays at the agent.
     pub(crate) how: Option<Leaving>,
-    /// Rate of the transfer to another agent in bit/s; 0 transfers at once.
+    /// Rate of a transfer to another agent in bit/s; 0 for a transfer without delay.
     pub(crate) rate: u64,
     /// Additional delay of the transfer.
     pub(crate) delay: Interval,
-    /// Possible receivers of the state: number of the link and of the agent.
+    /// Agents to which the state may be transferred: number of the link, number of the agent.
     pub(crate) peers: Vec<(u32, usize)>,
 }
 
@@ -26,13 +26,13 @@ pub(super) struct Placed {
     /// Number of the link that the agent serves.
     pub(super) wireless: u32,
     pub(super) agent: Box<dyn Agent>,
-    /// Time of the event that counts; others are stale.
+    /// Time of the valid timer event; events of other times are stale.
     pub(super) due: Instant,
-    /// Packets that it made.
+    /// Number of packets that the agent sent.
     pub(super) injected: u64,
-    /// Fate of its state of a host that leaves its link.
+    /// Fate of the agent's state of a host that leaves the agent's link.
     pub(super) handing: Handing,
-    /// Set if the agent is off from the start, and nothing will switch it on.
+    /// Set if the agent is off from the start and is never switched on.
     pub(super) sleeps: bool,
 }
 
@@ -40,20 +40,20 @@ pub(super) struct Placed {
 #[derive(Debug, Default)]
 pub(crate) struct Agents {
     pub(super) all: Vec<Placed>,
-    /// Packets that agents hold, with the link that brought each.
+    /// Packets that agents hold, each with the link over which it arrived.
     pub(super) held: BTreeMap<PacketId, LinkId>,
     pub(super) followed: Followed,
     pub(crate) taps: Taps,
-    /// Reused buffer for the actions of an agent.
+    /// Buffer for the actions of an agent, which is reused.
     pub(super) out: Out,
-    /// Packets that agents sent.
+    /// Number of packets that agents sent.
     pub(crate) injected: u64,
-    /// Packets that ended at an agent, which took over their content.
+    /// Number of packets that ended at an agent, which took over their content.
     pub(crate) absorbed: u64,
 }
 
 impl Agents {
-    /// Returns an empty buffer for actions. It is taken out of `self`, because carrying out an
+    /// Returns an empty buffer for actions. It is taken out of `self`, because the execution of an
     /// action may call another agent.
     pub(super) fn out(&mut self) -> Out {
         let mut out = std::mem::take(&mut self.out);
@@ -76,8 +76,8 @@ impl Agents {
     }
 }
 
-/// Packets that agents follow to their link. Each has a list of agents with their tags, nearly
-/// always of length 1.
+/// Packets that agents follow to their link, each with a list of agents and their tags. Nearly all
+/// lists have one element.
 #[derive(Debug, Default)]
 pub(super) struct Followed {
     by_packet: Vec<Vec<(usize, Tag)>>,
@@ -85,12 +85,12 @@ pub(super) struct Followed {
 }
 
 impl Followed {
-    /// Returns whether there are no agents.
+    /// Returns whether no packet is followed.
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Agent number `agent` follows a packet.
+    /// Lets agent number `agent` follow a packet.
     pub(super) fn add(&mut self, packet: PacketId, agent: usize, tag: Tag) {
         let place = packet.index();
         if self.by_packet.len() <= place {
@@ -100,7 +100,7 @@ impl Followed {
         self.count += 1;
     }
 
-    /// Agents that follow a packet, from number `next` on.
+    /// Returns follower number `next` of a packet.
     pub(super) fn get(&self, packet: PacketId, next: usize) -> Option<(usize, Tag)> {
         let all = self.by_packet.get(packet.index())?;
         all.get(next).copied()

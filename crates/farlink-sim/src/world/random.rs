@@ -1,10 +1,10 @@
-//! Random scenarios, for tests of properties that hold in all scenarios.
+//! Random scenarios, for tests of properties of all scenarios.
 
 use crate::scenario::{Expanded, load};
 use farlink_channel::rng::{Stream, Streams};
 
 /// Returns a random scenario and its text: a tree of up to seven nodes with up to five entries of
-/// flows of several kinds. The scenario is `None` if the random choices contradict each other.
+/// flows of several kinds. The scenario is `None` if its random choices contradict each other.
 pub(crate) fn scenario(number: u64) -> (String, Option<Expanded>) {
     let mut stream = Streams::new(number, 0).stream("fused");
     let nodes = 2 + stream.next_u64() % 6;
@@ -24,7 +24,7 @@ pub(crate) fn scenario(number: u64) -> (String, Option<Expanded>) {
     };
     let mut text = vec![end, text];
     for node in 1..nodes {
-        // Two of three nodes continue the line, because lines have the longest paths.
+        // Two of three nodes extend the line, because lines have the longest paths.
         let before = match stream.next_u64() % 3 {
             0 => stream.next_u64() % node,
             _ => node - 1,

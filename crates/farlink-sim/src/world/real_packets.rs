@@ -5,21 +5,21 @@ use farlink_tcp::{Instant, Interval};
 use farlink_wire::{ById, NodeId, PacketId};
 use serde::Serialize;
 
-/// Interval at which a router may send one more ICMP error (RFC 1812, 4.3.2.8): 1000/s, the limit
-/// of a Linux host.
+/// Interval after which a router may send another ICMP error (RFC 1812, 4.3.2.8): 1 ms, so 1000 per
+/// second, as for a Linux host.
 const EARNED: Interval = Interval::from_millis(1);
-/// Number of ICMP errors that a router may send in a burst after a pause.
+/// Maximum number of ICMP errors of a router without pauses.
 const AT_ONCE: u64 = 50;
 
 /// Token bucket that limits the ICMP errors of a router.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
-    /// Time at which the full error budget is available again.
+    /// Time at which the bucket is full again.
     pub(super) full: Instant,
 }
 
 impl Bucket {
-    /// Takes a token if there is one. Returns whether an ICMP error may be sent now.
+    /// Takes a token if the bucket has one. Returns whether an ICMP error may be sent now.
     pub(super) fn try_take(&mut self, now: Instant) -> bool {
         let full = self.full.max(now) + EARNED;
         let allowed = full.since(now) <= EARNED * AT_ONCE;
@@ -35,35 +35,35 @@ impl Bucket {
 pub(super) struct Place {
     /// Set if programs run at the node.
     pub(super) is_host: bool,
-    /// Limiter of the ICMP errors that the node sends.
+    /// Limit of the ICMP errors that the node sends.
     pub(super) errors: Bucket,
 }
 
 /// State and counters of packets of real programs.
 #[derive(Debug, Default)]
 pub(crate) struct RealPackets {
-    /// Arrived packets that have not left the simulation: node and packet number.
+    /// Arrived packets that have not left the simulation, as node and number of the packet.
     pub(super) leaving: Vec<(NodeId, PacketId)>,
     /// Lost packets; `None` if the caller does not collect them.
     pub(crate) lost: Option<Vec<Lost>>,
     /// State of each node; empty without real programs.
     pub(super) places: ById<NodeId, Place>,
-    /// The uplink: host that gets packets for addresses outside the network, and whether IPv6
+    /// Uplink: the host that gets packets for addresses outside of the network, and whether IPv6
     /// packets are included.
     pub(super) uplink: Option<(NodeId, bool)>,
-    /// Packets that entered from hosts.
+    /// Number of packets that entered from hosts.
     pub(super) entered: u64,
-    /// Packets that left to hosts.
+    /// Number of packets that left to hosts.
     pub(super) left: u64,
-    /// Copies that channels made of packets.
+    /// Number of copies of packets by channels.
     pub(crate) copied: u64,
-    /// Fragments of packets, beyond the first of each.
+    /// Number of fragments after the first of each packet.
     pub(crate) cut: u64,
-    /// ICMP messages that routers sent.
+    /// Number of ICMP messages that routers sent.
     pub(super) answered: u64,
-    /// ICMP errors that the limiter suppressed.
+    /// Number of ICMP errors that the limit suppressed.
     pub(super) limited: u64,
-    /// Packets addressed to a router, which ended there.
+    /// Number of packets addressed to a router, where they ended.
     pub(super) for_routers: u64,
 }
 
@@ -71,33 +71,33 @@ pub(crate) struct RealPackets {
 /// `left + lost + for_routers + absorbed + inside`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Balance {
-    /// Packets that entered from hosts.
+    /// Number of packets that entered from hosts.
     pub entered: u64,
-    /// Copies that channels made.
+    /// Number of copies of packets by channels.
     pub copied: u64,
-    /// Fragments that routers made of packets, beyond the first of each.
+    /// Number of fragments by routers after the first of each packet.
     pub cut: u64,
-    /// ICMP messages that routers sent.
+    /// Number of ICMP messages that routers sent.
     pub answered: u64,
-    /// Packets that agents sent.
+    /// Number of packets that agents sent.
     pub injected: u64,
-    /// Packets that left to hosts.
+    /// Number of packets that left to hosts.
     pub left: u64,
-    /// Packets lost for any cause, as counted by the links.
+    /// Number of packets lost for any cause, as counted by the links.
     pub lost: u64,
-    /// Packets addressed to a router, which ended there.
+    /// Number of packets addressed to a router, where they ended.
     pub for_routers: u64,
-    /// Packets that ended at an agent, which took over their content.
+    /// Number of packets that ended at an agent, which took over their content.
     pub absorbed: u64,
-    /// Packets that wait in queues or are in flight.
+    /// Number of packets in queues or in flight.
     pub inside: u64,
-    /// ICMP errors suppressed by the routers' limit of 1000/s.
+    /// Number of ICMP errors that the routers' limit of 1000 per second suppressed.
     pub limited: u64,
 }
 
 impl Balance {
-    /// Returns the packets that were created and are unaccounted for; negative if more are found
-    /// than were created. Any value but 0 is a bug in the engine.
+    /// Returns the number of packets that were created and are unaccounted for, or minus the number
+    /// of packets in excess. Any value but 0 is a bug of the engine.
     pub fn missing(&self) -> i64 {
         let made = self.entered + self.copied + self.cut + self.answered + self.injected;
         let measured = self.left + self.lost + self.for_routers + self.absorbed + self.inside;

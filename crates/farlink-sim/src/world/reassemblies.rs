@@ -12,7 +12,8 @@ pub(super) type Key = (NodeId, NodeId, u8, u16);
 /// A datagram of which some fragments have arrived.
 #[derive(Debug)]
 pub(super) struct Partial {
-    /// The fragment that arrived first. It becomes the whole datagram when all have arrived.
+    /// The fragment that arrived first. It becomes the whole datagram when all fragments have
+    /// arrived.
     pub(super) number: PacketId,
     /// Link over which the first fragment arrived.
     pub(super) link: LinkId,
@@ -31,7 +32,7 @@ pub(crate) struct Reassemblies {
     /// Time of the valid time-out event; events of other times are stale.
     pub(super) watch: Option<Instant>,
     /// Reassembly time-out by flow number.
-    pub(crate) patience: ById<FlowId, Interval>,
+    pub(crate) timeouts: ById<FlowId, Interval>,
 }
 
 pub(super) fn key(packet: &Packet) -> Key {
@@ -43,8 +44,8 @@ pub(super) fn key(packet: &Packet) -> Key {
     (packet.dst, packet.src, protocol, packet.ident)
 }
 
-/// Returns whether two fragments with equal keys are of one datagram. Identifications repeat after
-/// 65,536 datagrams.
+/// Returns whether two fragments with the same key belong to the same datagram. Identifications
+/// repeat after 65,536 datagrams, so the key alone does not suffice.
 pub(super) fn same(a: &Packet, b: &Packet) -> bool {
     let of = (a.flow, a.from_opener) == (b.flow, b.from_opener);
     of && match (&a.payload, &b.payload) {

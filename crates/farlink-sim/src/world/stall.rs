@@ -1,5 +1,5 @@
-//! Detection of starved flows: those still unfinished at the end of a run, with data in flight and
-//! no arrival for a long time.
+//! Detection of starved flows: flows that are incomplete at the end of a run, with data in flight
+//! and without an arrival for a long time.
 
 use super::{FlowKind, World};
 use crate::app::Side;
@@ -8,30 +8,30 @@ use crate::log;
 use farlink_tcp::{Instant, Interval};
 use farlink_wire::{LinkId, NodeId};
 
-/// Numbers of progress checks in a run of maximum duration, with few flows and with many. A check
-/// of one flow costs some four cache misses.
+/// Number of progress checks in a run of maximum duration, for few flows and for many. The check of
+/// one flow costs about four cache misses.
 const CHECKS: (u64, u64) = (64, 16);
-/// Flow visits of all checks together, above which there are fewer checks.
+/// Limit of the number of flows times the number of checks, above which there are fewer checks.
 const VISITS: u64 = 64_000;
-/// Shortest time without an arrival that is reported.
+/// Shortest time without an arrival that counts as starvation.
 const SHORTEST: Interval = Interval::from_secs(10);
 
-/// Progress of all flows, checked periodically so that packets cost nothing.
+/// Progress of all flows. It is checked periodically, so packets cost nothing.
 #[derive(Debug)]
 pub(crate) struct Watch {
     step: Interval,
     /// Time of the next check.
     pub(crate) next: Instant,
-    seen: Vec<Seen>,
+    flows: Vec<FlowProgress>,
 }
 
 /// Progress of a flow at the last check.
 #[derive(Clone, Copy, Default, Debug)]
-struct Seen {
+struct FlowProgress {
     arrived: u64,
-    /// Time of the first check at which the flow had sent something.
+    /// Time of the first check at which the flow had begun.
     began: Option<Instant>,
-    /// Time of the last check that found new arrivals.
+    /// Time of the last check at which the flow had new arrivals.
     since: Instant,
 }
 
@@ -43,23 +43,24 @@ impl Watch {
         Self {
             step,
             next: Instant::ZERO + step,
-            seen: Vec::new(),
+            flows: Vec::new(),
         }
     }
 
-    /// Records the progress of all flows, and sets the next check behind `until`, the time of the
+    /// Records the progress of all flows, and sets the next check after `until`, the time of the
     /// next event.
     #[cold]
     #[inline(never)]
     pub(crate) fn record(&mut self, world: &World, until: Instant) {
-        self.seen.resize(world.order.len(), Seen::default());
-        for (seen, &slot) in self.seen.iter_mut().zip(&world.order) {
-            let (arrived, began) = progress(world, slot);
-            if began && seen.began.is_none() {
-                (seen.began, seen.since) = (Some(world.now), world.now);
+        self.flows
+            .resize(world.order.len(), FlowProgress::default());
+        for (progress, &slot) in self.flows.iter_mut().zip(&world.order) {
+            let (arrived, began) = measure(world, slot);
+            if began && progress.began.is_none() {
+                (progress.began, progress.since) = (Some(world.now), world.now);
             }
-            if arrived != seen.arrived {
-                (seen.arrived, seen.since) = (arrived, world.now);
+            if arrived != progress.arrived {
+                (progress.arrived, progress.since) = (arrived, world.now);
             }
         }
         while self.next < until {
@@ -67,20 +68,22 @@ impl Watch {
         }
     }
 
-    /// Returns the starved flows of a run that reached its limit: index in the scenario, time of
-    /// the last arrival, and the link direction at which it waits.
+    /// Returns the starved flows of a run that reached its time limit: index in the scenario, time
+    /// of the last arrival, and the link direction with the most waiting packets.
     pub(crate) fn stalls(&mut self, world: &mut World) -> Vec<(usize, Instant, Option<LinkId>)> {
         let end = world.now;
         self.record(world, end);
         let mut stalls = Vec::new();
-        for (place, seen) in self.seen.iter().enumerate() {
+        for (place, progress) in self.flows.iter().enumerate() {
             let slot = world.order[place];
-            let Some(began) = seen.began else { continue };
-            let silence = end.since(seen.since);
+            let Some(began) = progress.began else {
+                continue;
+            };
+            let silence = end.since(progress.since);
             let long = silence >= SHORTEST && silence * 2 >= end.since(began);
             if long && is_under_way(world, slot) {
-                log::stall(end, place, seen.since);
-                stalls.push((place, seen.since, waits_at(world, slot)));
+                log::stall(end, place, progress.since);
+                stalls.push((place, progress.since, waits_at(world, slot)));
             }
         }
         stalls
@@ -88,20 +91,20 @@ impl Watch {
 }
 
 impl World {
-    /// Flows that starve and wait in front of this direction of a link.
+    /// Returns the number of starved flows whose packets wait for this link direction.
     pub(crate) fn stalled_at(&self, link: LinkId) -> usize {
         let stalls = self.completion.stalls.iter();
         stalls.filter(|stall| stall.2 == Some(link)).count()
     }
 }
 
-/// Returns a measure of a flow's arrivals, which grows with each, and whether the flow has begun.
-fn progress(world: &World, slot: FlowKind) -> (u64, bool) {
+/// Returns a number that grows with each arrival of a flow, and whether the flow has begun.
+fn measure(world: &World, slot: FlowKind) -> (u64, bool) {
     match slot {
         FlowKind::Tcp(number) => {
             let [from, to] = EndId::both(number).map(|end| &world.ends[end]);
             let began = from.live || to.live;
-            // ACKs count as progress too, so that a handshake is one.
+            // ACKs count too, so a handshake is progress.
             let answers = from.conn.acknowledged() + to.conn.acknowledged();
             (from.received + to.received + answers, began)
         }
@@ -116,8 +119,8 @@ fn progress(world: &World, slot: FlowKind) -> (u64, bool) {
     }
 }
 
-/// Returns whether a flow is unfinished: over TCP with unacknowledged data, over UDP with datagrams
-/// that may still arrive.
+/// Returns whether a flow is incomplete and has data in flight: over TCP unacknowledged data, over
+/// UDP datagrams that may still arrive.
 fn is_under_way(world: &World, slot: FlowKind) -> bool {
     match slot {
         FlowKind::Tcp(number) => {
@@ -130,12 +133,12 @@ fn is_under_way(world: &World, slot: FlowKind) -> bool {
     }
 }
 
-/// Returns the link direction of a flow's path, either way, at which most packets wait.
+/// Returns the link direction of a flow's path, there or back, with the most waiting packets.
 fn waits_at(world: &mut World, slot: FlowKind) -> Option<LinkId> {
     let [from, to] = nodes(world, slot);
     let mut most = None;
     for (mut at, to) in [(from, to), (to, from)] {
-        // Bounds the loop in case routes form a cycle.
+        // Routes may form a cycle, so the number of steps is limited.
         for _ in 0..world.nodes.len() {
             if at == to || !world.nobody_moves() {
                 break;

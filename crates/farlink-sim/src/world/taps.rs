@@ -4,16 +4,15 @@ use farlink_tcp::Instant;
 use farlink_wire::{NodeId, Packet};
 
 /// A node with agents, and the link that the agents serve. A tap has two sides: this link, and the
-/// node's other links.
+/// other links of the node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tap {
     pub(crate) node: NodeId,
     pub(crate) wireless: u32,
 }
 
-/// Returns the names of the two sides of a tap: the side of the other links ("wired"), then that of
-/// the agent's link ("wireless"). Names of nodes and links cannot contain "@", so no host has such
-/// a name.
+/// Returns the names of the two sides of a tap: "wired" for the other links, then "wireless" for
+/// the agent's link. Names of nodes and links cannot contain "@", so no host has the same name.
 pub(crate) fn names(node: &str, link: &str) -> [String; 2] {
     ["wired", "wireless"].map(|side| format!("{node}@{link}-{side}"))
 }
@@ -33,7 +32,7 @@ pub(crate) struct Taps {
     pub(crate) all: Vec<Tap>,
     /// Set if the probes of a run record packets.
     pub(super) probed: bool,
-    /// Packets captured in a live network until they are fetched; `None` without captures.
+    /// Packets of a live network that are not fetched yet; `None` if captures are off.
     pub(crate) kept: Option<Vec<Tapped>>,
 }
 

@@ -1,4 +1,5 @@
-//! UDP flows in the event loop. Each datagram sent is one event, besides the events of its packets.
+//! UDP flows in the event loop. Each sent datagram is an event, in addition to the events of its
+//! packet.
 
 use super::World;
 use crate::app::Side;
@@ -10,12 +11,12 @@ use farlink_wire::xtp::Content;
 use farlink_wire::{FlowId, HOST_TTL, Id, NodeId, PacketId, Payload};
 
 impl World {
-    /// Returns the index of the UDP flow with a packet's flow number.
+    /// Returns the index of the UDP flow with this flow number.
     fn udp_index(&self, flow: FlowId) -> usize {
         flow.index() - self.flows.len()
     }
 
-    /// Returns source and destination host of the datagrams of an end.
+    /// Returns the source and the destination host of the datagrams that an end sends.
     pub(super) fn path_of_datagrams(&self, end: EndId) -> (NodeId, NodeId) {
         let [from, to] = match self.xtp_index(end.flow()) {
             Some(index) => self.xtp[index].nodes(),
@@ -28,13 +29,12 @@ impl World {
         }
     }
 
-    /// Returns the minimum time in which the links of a flow's path can send the datagrams that
-    /// arrived: their number times the transmission time of the slowest link. Returns zero if hosts
-    /// move.
+    /// Returns the minimum time in which the links of a flow's path can transmit the arrived
+    /// datagrams: their number times the transmission time of the slowest link. Zero if hosts move.
     pub(crate) fn least_sending(&self, flow: &UdpFlow) -> Interval {
         let ([mut at, to], ip_len) = (flow.nodes(), flow.ip_len());
         let mut slowest = Interval::ZERO;
-        // Bounds the loop in case routes form a cycle.
+        // Routes may form a cycle, so the number of steps is limited.
         for _ in 0..self.nodes.len() {
             if at == to || !self.nobody_moves() {
                 break;
@@ -46,7 +46,7 @@ impl World {
         Interval::from_nanos(slowest.as_nanos().saturating_mul(flow.sink.received))
     }
 
-    /// Sends the datagram that is due and schedules the next, or ends the source.
+    /// Sends the datagram that is due, and schedules the next one or ends the source.
     pub(crate) fn datagram_due(&mut self, index: usize) {
         if let Some(index) = index.checked_sub(self.udp.len()) {
             self.xtp_due(index);
@@ -107,7 +107,7 @@ impl World {
         self.packets.release(number);
     }
 
-    /// Counts a lost datagram.
+    /// Counts a lost datagram, or a lost copy or fragment of one.
     pub(crate) fn datagram_lost(&mut self, flow: FlowId) {
         if self.xtp_index(flow).is_none() {
             let index = self.udp_index(flow);
@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// Finishes a flow when it sends no more and has no datagram in flight.
+    /// Completes a flow whose source has ended when no datagram is in flight.
     fn finish_if_drained(&mut self, index: usize) {
         let flow = &mut self.udp[index];
         if flow.ended_at.is_some() && flow.under_way == 0 && !flow.done {
@@ -133,8 +133,7 @@ impl World {
         }
     }
 
-    /// Returns the position in its flow's stream at which the data of a lost packet began, if
-    /// known.
+    /// Returns the position of a lost packet's data in the stream of its flow, if known.
     pub(crate) fn stream_position(&self, number: PacketId) -> Option<u64> {
         let packet = &self.packets[number];
         match &packet.payload {
@@ -157,7 +156,7 @@ impl World {
         }
     }
 
-    /// Returns the position in a TCP flow's stream of a sequence number in this direction.
+    /// Returns the position in a TCP flow's stream of a sequence number of this direction.
     pub(crate) fn place_in_stream(&self, flow: FlowId, from_opener: bool, seq: Seq) -> Option<u64> {
         let sender_opens = self.hot.get(flow)?.sender_opens;
         let side = if from_opener == sender_opens {

@@ -7,7 +7,7 @@ use farlink_wire::xtp::{Content, Pdu};
 use farlink_wire::{FlowId, Id, PacketId, Payload};
 
 impl World {
-    /// Returns the index of the XTP flow with a packet's flow number; `None` for other flows.
+    /// Returns the index of the XTP flow with this flow number; `None` for other flows.
     pub(super) fn xtp_index(&self, flow: FlowId) -> Option<usize> {
         flow.index()
             .checked_sub(self.flows.len() + self.udp.len())

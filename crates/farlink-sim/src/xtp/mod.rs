@@ -1,7 +1,7 @@
 //! Flows over an XTP-like transport: one reliable stream. The sender requests status reports to
-//! find losses, and sends at a configured rate.
+//! detect losses, and sends at a configured rate.
 //!
-//! Both ends are sans-IO: inputs are times and packets, outputs are packets.
+//! Both ends are sans-IO: their inputs are times and packets, and their outputs are packets.
 
 mod rate;
 mod receiver;
@@ -17,12 +17,12 @@ use sender::Sender;
 /// A flow over XTP.
 #[derive(Debug)]
 pub(crate) struct XtpFlow {
-    /// Flow number that packets carry.
+    /// Number of the flow in its packets.
     pub(crate) id: FlowId,
     from: NodeId,
     to: NodeId,
     ports: (u16, u16),
-    /// The IP header of its packets.
+    /// IP header of its packets.
     ip: Ip,
     size: u64,
     sender: Sender,
@@ -31,9 +31,9 @@ pub(crate) struct XtpFlow {
     packets: u64,
     /// Start time.
     pub(crate) start: Instant,
-    /// Arrival of the last byte.
+    /// Arrival time of the last byte; `None` before.
     pub(crate) complete_at: Option<Instant>,
-    /// Set once a report has shown the sender that all data arrived.
+    /// Set when a report has shown the sender that all data has arrived.
     pub(crate) done: bool,
     /// Time of the flow's next event.
     pub(crate) wakes_at: Instant,
@@ -75,7 +75,7 @@ impl XtpFlow {
         self.sender.on_time(now);
     }
 
-    /// Returns the packet that the sender sends now, and whether it is a retransmission.
+    /// Returns the next packet to send now, if any, and whether it is a retransmission.
     pub(crate) fn transmit(&mut self, now: Instant) -> Option<(Pdu, bool)> {
         let before = self.sender.stats.segments_retransmitted;
         let pdu = self.sender.transmit(now)?;
@@ -138,8 +138,8 @@ impl XtpFlow {
     /// Handles a status report at the sender. Returns whether it completes the flow.
     pub(crate) fn at_sender(&mut self, now: Instant, pdu: Pdu) -> bool {
         if let Content::Control(status) = pdu.content {
-            let most_spans = self.receiver.most_spans();
-            self.sender.on_status(now, status, most_spans);
+            let max_spans = self.receiver.max_spans();
+            self.sender.on_status(now, status, max_spans);
         }
         let done = self.sender.is_done() && !self.done;
         self.done |= done;

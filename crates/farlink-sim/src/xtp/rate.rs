@@ -1,4 +1,4 @@
-//! Rate control: a credit of `burst` bytes each period, which does not accumulate over periods.
+//! Rate control: a credit of `burst` bytes per period that does not accumulate over periods.
 
 use crate::scenario::XtpSpec;
 use farlink_tcp::{Instant, Interval};
@@ -6,14 +6,14 @@ use farlink_tcp::{Instant, Interval};
 /// Rate control of a sender.
 ///
 /// Each period lasts `burst` / `rate` and sets the credit to `burst`. A packet may be sent if any
-/// credit is left. Bytes beyond the credit are subtracted from the next period's, so that the rate
-/// holds for all lengths of packets and bursts.
+/// credit is left. Bytes in excess of the credit reduce that of the next periods, so the rate holds
+/// for any packet lengths and bursts.
 #[derive(Debug)]
 pub(super) struct Rate {
     bits_per_second: u64,
     burst: u64,
     started: Instant,
-    /// Periods that have begun.
+    /// Number of periods that have begun.
     periods: u64,
     credit: i64,
 }
@@ -29,8 +29,8 @@ impl Rate {
         }
     }
 
-    /// Returns the start of period `number`, counted from 0. Each is computed from the start, so
-    /// that rounding adds up to nothing.
+    /// Returns the start of period `number`, counted from 0. It is computed from the start of the
+    /// flow, so rounding errors do not add up.
     fn begins(&self, number: u64) -> Instant {
         let bits = u128::from(self.burst) * 8 * u128::from(number);
         let nanos = bits * 1_000_000_000 / u128::from(self.bits_per_second);
@@ -43,7 +43,7 @@ impl Rate {
         let length = u128::from(self.burst) * 8 * 1_000_000_000;
         let number = nanos * u128::from(self.bits_per_second) / length;
         let number = u64::try_from(number).unwrap_or(u64::MAX);
-        // Beginnings are rounded down.
+        // The starts of periods are rounded down.
         number + u64::from(self.begins(number + 1) <= now)
     }
 
@@ -58,13 +58,13 @@ impl Rate {
         self.credit > 0
     }
 
-    /// Subtracts a sent packet's bytes of data from the credit.
+    /// Subtracts the data bytes of a sent packet from the credit.
     pub(super) fn take(&mut self, bytes: u32) {
         self.credit -= i64::from(bytes);
     }
 
-    /// Returns the earliest time at which the next packet may be sent: now if there is credit, else
-    /// the time at which credit is available.
+    /// Returns the earliest time of the next packet: now if there is credit, otherwise the time of
+    /// the next credit.
     pub(super) fn next(&mut self, now: Instant) -> Instant {
         if self.allows(now) {
             return now;
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_packet_leaves_each_period_and_rounding_does_not_add_up() {
-        // 8000 bits at 3 Mbit/s: 2,666,666.67 ns.
+        // 8000 bits take 2,666,666.67 ns at 3 Mbit/s.
         let times = leave(3_000_000, 1000, &[1000; 7]);
         let expected: Vec<u64> = (0..7u64).map(|k| k * 8_000_000 / 3).collect();
         assert_eq!(times, expected);
@@ -110,8 +110,8 @@ mod tests {
 
     #[test]
     fn overdrawn_rate_credit_delays_later_packets() {
-        // Periods of 1 ms for 100 bytes; 250 bytes are paid by the two periods after the first
-        // and half of a third.
+        // Periods have 1 ms and 100 bytes. After 250 bytes, the credit is positive again in the
+        // third period after the first.
         let ms = |times: Vec<u64>| times.iter().map(|t| t / 1_000_000).collect::<Vec<_>>();
         assert_eq!(ms(leave(800_000, 100, &[250, 250, 10, 10])), [0, 2, 5, 5]);
         // A packet of exactly two bursts uses up the credit of this period and the next.

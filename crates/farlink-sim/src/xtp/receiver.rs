@@ -4,22 +4,22 @@ use farlink_tcp::Stats;
 use farlink_wire::xtp::{ECNTL_LEN, SPAN_LEN, Span, Status};
 use std::collections::BTreeMap;
 
-/// Least number of spans in a report, for any packet length.
-const LEAST_SPANS: usize = 8;
+/// Minimum of the largest number of spans in a report, for any packet length.
+const MIN_SPANS: usize = 8;
 
 /// Reassembles the stream, and sends status reports on request.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    /// Bytes buffered beyond the in-order data.
+    /// Number of bytes that the receiver buffers beyond the in-order data.
     window: u64,
-    most_spans: usize,
-    /// Set once the packet that opens the association has arrived.
+    max_spans: usize,
+    /// Set when the packet that opens the association has arrived.
     open: bool,
-    /// Next byte expected in order; the program has read all before it.
+    /// Next byte expected in order. The program has read all bytes before it.
     pub(super) rseq: u64,
-    /// Spans received beyond `rseq`, as start and end.
+    /// Received spans after `rseq`, as start and end.
     beyond: BTreeMap<u64, u64>,
-    /// Highest number of a received request.
+    /// Highest number of the received requests.
     echo: u32,
     pub(super) stats: Stats,
 }
@@ -29,7 +29,7 @@ impl Receiver {
         let room = packet.saturating_sub(ECNTL_LEN) / SPAN_LEN;
         Self {
             window,
-            most_spans: LEAST_SPANS.max(room as usize),
+            max_spans: MIN_SPANS.max(room as usize),
             open: false,
             rseq: 0,
             beyond: BTreeMap::new(),
@@ -38,7 +38,7 @@ impl Receiver {
         }
     }
 
-    /// Handles data. Data before the packet that opens the association is dropped.
+    /// Handles data. Before the packet that opens the association, data is dropped.
     pub(super) fn on_data(&mut self, seq: u64, len: u32, first: bool) {
         self.open |= first;
         if !self.open {
@@ -55,7 +55,7 @@ impl Receiver {
         if seq > self.rseq {
             self.stats.segments_out_of_order += 1;
         }
-        // Merges the new span with those that it touches.
+        // Merges the new span with the spans that it touches or overlaps.
         while let Some((&begins, &ends)) = self.beyond.range(..=to).next_back()
             && ends >= from
         {
@@ -76,7 +76,7 @@ impl Receiver {
         }
         self.echo = self.echo.max(sync);
         self.stats.acks_sent += 1;
-        let spans = self.beyond.iter().take(self.most_spans);
+        let spans = self.beyond.iter().take(self.max_spans);
         Some(Status {
             rseq: self.rseq,
             alloc: self.rseq + self.window,
@@ -86,8 +86,8 @@ impl Receiver {
     }
 
     /// Returns the largest number of spans in a report.
-    pub(super) fn most_spans(&self) -> usize {
-        self.most_spans
+    pub(super) fn max_spans(&self) -> usize {
+        self.max_spans
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
         let mut some = receiver(&[0, 1, 1, 3, 3, 0]);
         assert_eq!(some.stats.segments_duplicate, 3);
         assert_eq!(some.stats.segments_fresh, 3);
-        // Of an overlapping segment only the new part counts.
+        // Of an overlapping packet, only the new part counts.
         some.on_data(1500, 1000, false);
         assert_eq!(some.rseq, 2500);
     }
@@ -148,9 +148,9 @@ mod tests {
         let (rseq, report) = spans(&mut some);
         assert_eq!(
             (rseq, report.len(), report[7]),
-            (0, LEAST_SPANS, (1600, 1700))
+            (0, MIN_SPANS, (1600, 1700))
         );
-        assert_eq!(Receiver::new(1, 1000).most_spans(), 61);
+        assert_eq!(Receiver::new(1, 1000).max_spans(), 61);
     }
 
     #[test]

@@ -6,25 +6,26 @@ use farlink_tcp::{Instant, Interval, Stats};
 use farlink_wire::xtp::{Content, Pdu, Status};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Time-out of the first report.
+/// Time-out of a report before the first round-trip sample.
 const FIRST_WAIT: Interval = Interval::from_secs(3);
-/// Least and largest time-out of a report.
-const LEAST_WAIT: Interval = Interval::from_millis(10);
-const MOST_WAIT: Interval = Interval::from_secs(60);
+/// Minimum and maximum of the time-out.
+const MIN_WAIT: Interval = Interval::from_millis(10);
+const MAX_WAIT: Interval = Interval::from_secs(60);
 
 /// Packet in flight: serial number of its transmission, and packet number.
-type Sent = (u64, u64);
+type Transmission = (u64, u64);
 
 /// Unanswered request for a status report.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     sync: u32,
-    /// Number of transmissions up to the request, its own packet included.
+    /// Number of transmissions up to the request, with its own packet.
     sent: u64,
     at: Instant,
 }
 
-/// Sends the stream at the configured rate, and retransmits what status reports show to be missing.
+/// Sends the stream at the configured rate, and retransmits data that status reports show to be
+/// missing.
 #[derive(Debug)]
 pub(super) struct Sender {
     size: u64,
@@ -33,13 +34,13 @@ pub(super) struct Sender {
     rate: Rate,
     /// Number of packets sent at least once.
     next: u64,
-    /// First byte not yet acknowledged by a report.
+    /// First byte that no report has acknowledged.
     rseq: u64,
     alloc: u64,
-    /// Spans received beyond `rseq` by the last report.
+    /// Received spans after `rseq` in the last report.
     spans: Vec<(u64, u64)>,
-    /// Transmissions that no report covers yet, in order.
-    on_the_way: VecDeque<Sent>,
+    /// Transmissions that no report covers, in order.
+    in_flight: VecDeque<Transmission>,
     /// Packets to retransmit.
     lost: BTreeSet<u64>,
     /// Number of transmissions.
@@ -49,16 +50,16 @@ pub(super) struct Sender {
     /// Number of the last request.
     sync: u32,
     requests: VecDeque<Request>,
-    /// Request that must be answered before more data is sent.
+    /// Request whose report must arrive before more data is sent.
     synchronizes: Option<u32>,
-    /// Set if a request without data is to be sent.
+    /// Set if a request without data is due.
     asks: bool,
-    /// Set once a report has arrived, which shows that the receiver has the association.
+    /// Set when a report has arrived, so the receiver is known to have the association.
     known: bool,
     srtt: Option<Interval>,
     deviation: Interval,
     doublings: u32,
-    /// WTIMER: deadline of the awaited report.
+    /// WTIMER: deadline of the next report; `None` if none is expected.
     waits_until: Option<Instant>,
     pub(super) stats: Stats,
 }
@@ -74,7 +75,7 @@ impl Sender {
             rseq: 0,
             alloc: spec.window,
             spans: Vec::new(),
-            on_the_way: VecDeque::new(),
+            in_flight: VecDeque::new(),
             lost: BTreeSet::new(),
             sent: 0,
             since_request: 0,
@@ -102,7 +103,7 @@ impl Sender {
         (from, (from + u64::from(self.packet)).min(self.size))
     }
 
-    fn has_come(&self, number: u64) -> bool {
+    fn is_received(&self, number: u64) -> bool {
         let (from, to) = self.bounds(number);
         if to <= self.rseq {
             return true;
@@ -111,13 +112,13 @@ impl Sender {
         behind > 0 && to <= self.spans[behind - 1].1
     }
 
-    /// Returns the next packet to send, if any: the first lost packet, or else a new one.
+    /// Returns the number of the packet to send next: the first lost packet, otherwise a new one.
     fn wanted(&mut self) -> Option<u64> {
         if self.synchronizes.is_some() || self.is_done() {
             return None;
         }
         while let Some(&number) = self.lost.first() {
-            if !self.has_come(number) {
+            if !self.is_received(number) {
                 return Some(number);
             }
             self.lost.pop_first();
@@ -150,9 +151,9 @@ impl Sender {
         self.stats.bytes_sent += u64::from(len);
         self.sent += 1;
         self.since_request += 1;
-        self.on_the_way.push_back((self.sent, number));
-        // The last packet, of all data or of the window, requests a report, because no later packet
-        // could.
+        self.in_flight.push_back((self.sent, number));
+        // The last packet, of the data or of the window, requests a report, because no later packet
+        // will.
         let first = number == 0;
         let sreq = first || self.since_request >= self.sreq_every || self.wanted().is_none();
         if sreq {
@@ -184,7 +185,7 @@ impl Sender {
             sent: self.sent,
             at: now,
         });
-        // Until the association is known, the timer is that of the packet that opens it.
+        // Before the first report, the timer is that of the packet that opens the association.
         if self.known || self.waits_until.is_none() {
             self.waits_until = Some(now + self.wait());
         }
@@ -195,9 +196,9 @@ impl Sender {
         let wait = self
             .srtt
             .map_or(FIRST_WAIT, |srtt| srtt + self.deviation * 4);
-        let wait = wait.max(LEAST_WAIT);
+        let wait = wait.max(MIN_WAIT);
         wait.saturating_mul(1 << self.doublings.min(16))
-            .min(MOST_WAIT)
+            .min(MAX_WAIT)
     }
 
     /// Returns the next deadline.
@@ -217,7 +218,8 @@ impl Sender {
         if self.waits_until.is_none_or(|until| until > now) || self.is_done() {
             return;
         }
-        // Without a report in time, requests one without data, and sends no data until it arrives.
+        // Without a report in time, a request without data is sent, and no data until its report
+        // arrives.
         self.waits_until = None;
         self.stats.timeouts += 1;
         if self.doublings > 0 {
@@ -228,18 +230,18 @@ impl Sender {
             self.asks = true;
             self.synchronizes.get_or_insert(self.sync + 1);
         } else {
-            // The packet that opens the association may have been lost.
+            // The packet that opens the association may be lost.
             self.lost.insert(0);
         }
     }
 
-    /// Handles a status report, which has at most `most_spans` spans.
-    pub(super) fn on_status(&mut self, now: Instant, status: Status, most_spans: usize) {
+    /// Handles a status report. A report has at most `max_spans` spans.
+    pub(super) fn on_status(&mut self, now: Instant, status: Status, max_spans: usize) {
         self.known = true;
         self.alloc = self.alloc.max(status.alloc);
         let answered = self.requests.front().is_some_and(|r| r.sync <= status.echo);
         if !answered {
-            return; // it is older than what is known
+            return; // The report is older than the last one.
         }
         self.rseq = self.rseq.max(status.rseq);
         self.doublings = 0;
@@ -259,16 +261,16 @@ impl Sender {
         if self.requests.is_empty() {
             self.waits_until = None;
         }
-        // A full report says nothing about data beyond its last span.
-        let full = status.spans.len() == most_spans;
+        // A report with the maximum number of spans says nothing about data after its last span.
+        let full = status.spans.len() == max_spans;
         let edge = status.spans.last().filter(|_| full).map(|span| span.1);
         self.spans = status.spans;
         let mut untold = Vec::new();
-        while let Some(&sent) = self.on_the_way.front()
+        while let Some(&sent) = self.in_flight.front()
             && sent.0 <= report
         {
-            self.on_the_way.pop_front();
-            if self.has_come(sent.1) {
+            self.in_flight.pop_front();
+            if self.is_received(sent.1) {
                 continue;
             }
             if edge.is_some_and(|edge| self.bounds(sent.1).1 > edge) {
@@ -278,7 +280,7 @@ impl Sender {
             }
         }
         for sent in untold.into_iter().rev() {
-            self.on_the_way.push_front(sent);
+            self.in_flight.push_front(sent);
         }
         if !self.is_done() && self.requests.is_empty() && self.wanted().is_none() {
             self.asks = true;

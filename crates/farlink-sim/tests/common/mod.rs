@@ -5,7 +5,7 @@ use farlink_tcp::Body;
 use farlink_wire::{Datagram, NodeId, Packet, Payload};
 use serde_json::Value;
 
-/// Reads a scenario that is right.
+/// Loads and expands a valid scenario.
 pub(crate) fn expand(text: &str) -> scenario::Expanded {
     scenario::load(text, "test", &[])
         .and_then(|s| s.expand())
@@ -19,14 +19,14 @@ pub(crate) fn result(text: &str) -> Value {
     serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
 }
 
-/// A metric of row `which` of `list` ("flows", "links").
+/// Returns a metric of row `which` of `list` ("flows" or "links").
 pub(crate) fn metric(result: &Value, list: &str, which: usize, name: &str) -> f64 {
     result[list][which]["metrics"][name]
         .as_f64()
         .unwrap_or_else(|| panic!("{name} of {result}"))
 }
 
-/// A UDP datagram of a real program, with these bytes.
+/// Returns a UDP datagram of a real program with this data.
 pub(crate) fn datagram(from: u32, to: u32, data: &[u8]) -> Vec<u8> {
     let payload = Payload::Udp(Datagram {
         body: Body::of_bytes(data),

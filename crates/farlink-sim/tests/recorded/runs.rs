@@ -1,4 +1,4 @@
-//! The runs that are recorded: small ones, of everything that a table lists.
+//! The recorded runs: small runs that together cover every table.
 
 use crate::tables::{APPS, LINKS, PATHS, RATES, STAGES, TCP, WHOLE};
 use farlink_sim::scenario;
@@ -6,14 +6,14 @@ use farlink_tcp::congestion::{ALGORITHMS, Range, Setting};
 use farlink_tcp::profile::PROFILES;
 use farlink_tcp::variant::VARIANTS;
 
-/// A scenario with the values that are put over it.
+/// A scenario with overrides.
 pub(crate) struct Run {
     pub(crate) name: String,
     pub(crate) text: String,
     pub(crate) set: Vec<(String, String)>,
 }
 
-/// Every run, in order.
+/// Returns every run, in order.
 pub(crate) fn runs() -> Vec<Run> {
     let mut all = Vec::new();
     for (path, down, flow) in PATHS {
@@ -85,7 +85,7 @@ pub(crate) fn runs() -> Vec<Run> {
         all.push(Run::new(&format!("whole {name}"), text, ""));
     }
     for (name, text) in scenario::library() {
-        // The beginning of each; the largest, with fewer flows.
+        // Only the beginning of each scenario is run, and the largest have fewer flows.
         let set: &[_] = match *name {
             "dumbbell-100" => &[("duration", "200 ms")],
             "dumbbell-1000" | "dumbbell-1000-pairs" => {
@@ -108,7 +108,7 @@ pub(crate) fn runs() -> Vec<Run> {
 }
 
 impl Run {
-    /// `set` holds keys with their values, those of `[tcp]` without its name.
+    /// `set` has keys of `[tcp]` with their values, without the prefix.
     fn new(name: &str, text: &str, set: &str) -> Self {
         let mut pairs = Vec::new();
         let mut rest = set;
@@ -132,7 +132,7 @@ fn between_two(link: &str, flow: &str) -> String {
     format!("[[links]]\nbetween = ['a', 'b']\n{link}\n[[flows]]\nfrom = 'a'\nto = 'b'\n{flow}\n")
 }
 
-/// Every row of the table of variants, and every TCP of a family of stacks.
+/// Returns every variant, and every TCP of a profile with TCPs of its own.
 pub(crate) fn tcps() -> Vec<String> {
     let rows = VARIANTS.iter().map(|row| row.name.to_owned());
     let families = PROFILES.iter().filter(|family| family.members.is_some());
@@ -143,7 +143,7 @@ pub(crate) fn tcps() -> Vec<String> {
     rows.chain(of_kernels).collect()
 }
 
-/// "linux-cubic" is the profile and the row.
+/// Returns the keys of a TCP; "linux-cubic" is profile and variant.
 fn in_keys(tcp: &str) -> String {
     match farlink_tcp::profile::split(tcp) {
         Some((profile, row)) => format!("profile={} variant={row}", profile.name),
@@ -151,8 +151,8 @@ fn in_keys(tcp: &str) -> String {
     }
 }
 
-/// Each parameter of each congestion control with a value that is not its default, on
-/// two paths.
+/// Returns each parameter of each congestion control with a value other than its default, on two
+/// paths.
 fn parameters() -> Vec<(String, usize)> {
     let mut all = Vec::new();
     for algorithm in ALGORITHMS {

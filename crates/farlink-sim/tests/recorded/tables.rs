@@ -1,6 +1,6 @@
 //! Tables of the recorded runs: paths, TCPs, applications, channels, links, whole scenarios.
 
-/// Paths that each TCP meets: keys of the direction from a to b, and of the flow.
+/// Paths on which every TCP runs: keys of the direction from a to b, and of the flow.
 pub(crate) const PATHS: &[(&str, &str, &str)] = &[
     (
         "loss",
@@ -30,7 +30,7 @@ pub(crate) const PATHS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Keys of `[tcp]`, on the path of this name.
+/// Keys of `[tcp]`, each with the path on which they run.
 pub(crate) const TCP: &[(&str, &str)] = &[
     ("loss", "mss=536B"),
     ("loss", "receive_window=8KiB"),
@@ -157,7 +157,7 @@ pub(crate) const TCP: &[(&str, &str)] = &[
     ("timeouts", "fast_open=cookie"),
 ];
 
-/// Applications: keys of a flow over a link that loses a little.
+/// Applications: keys of a flow over a link with a small loss.
 pub(crate) const APPS: &[(&str, &str)] = &[
     (
         "file",
@@ -373,7 +373,7 @@ pub(crate) const STAGES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Keys of a link beside its rate and delay, and those of its direction down.
+/// Keys of a link in addition to rate and delay, and keys of its direction down.
 pub(crate) const LINKS: &[(&str, &str, &str)] = &[
     (
         "arq none",
@@ -488,7 +488,7 @@ pub(crate) const LINKS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Rates from traces: the direction down as a whole.
+/// Rates from traces, each with all keys of the direction down.
 pub(crate) const RATES: &[(&str, &str)] = &[
     (
         "of Mahimahi",
@@ -504,7 +504,7 @@ pub(crate) const RATES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Scenarios of their own.
+/// Whole scenarios.
 pub(crate) const WHOLE: &[(&str, &str)] = &[
     (
         "fragments",

@@ -1,4 +1,4 @@
-//! Routes have the fewest links; among equal ones the link written first is used.
+//! Routes have the fewest links. Among equal routes, the link that is written first is used.
 
 use super::*;
 use crate::build::network;
@@ -24,11 +24,11 @@ fn distances(scenario: &Expanded, to: usize) -> Vec<Option<u32>> {
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: ProptestConfig::default().cases / 4,
-        max_global_rejects: u32::MAX, // most graphs do not join the ends
+        max_global_rejects: u32::MAX, // Most random graphs do not connect the two ends.
         ..ProptestConfig::default()
     })]
 
-    /// Random graphs, with dead ends and loops.
+    /// Random graphs include dead ends and loops.
     #[test]
     fn every_hop_is_the_first_link_that_leads_nearer(
         pairs in prop::collection::vec((0_usize..9, 0_usize..9), 1..16),

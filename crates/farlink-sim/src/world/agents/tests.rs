@@ -9,7 +9,7 @@ use farlink_wire::{Addresses, FlowId, Ip, Packet, Payload};
 
 const RADIO: u32 = 1;
 
-/// A transfer of 1 MB to a host behind a router with a radio link that has this channel.
+/// Returns a transfer of 1 MB to a host behind a router, over a radio link with this channel.
 fn scenario(channel: &str) -> Expanded {
     let text = format!(
         "[tcp]\nvariant = \"eln\"\neln = \"checksum\"\n[[links]]\nbetween = [\"fixed\", \"base\"]\n\
@@ -32,7 +32,7 @@ fn run(scenario: &Expanded, agent: Option<Box<dyn Agent>>) -> World {
     world
 }
 
-/// Runs the scenario with an ELN agent, built from its JSON as in a scenario.
+/// Runs the scenario with an ELN agent that is built from JSON, as in a scenario.
 fn with_eln(scenario: &Expanded) -> World {
     let spec = r#"{ "at": "base", "wireless": "radio", "kind": "eln" }"#;
     run(&with(scenario, spec), None)
@@ -54,8 +54,8 @@ fn seconds(world: &World) -> f64 {
     world.completion.finished_at.as_secs_f64()
 }
 
-/// Segments lost on the radio link are marked and retransmitted without halving the window, which
-/// saves at least a fifth of the time.
+/// Segments lost on the radio link are marked, and retransmitted without halving the window. The
+/// transfer takes at most 0.8 of the time.
 #[test]
 fn marked_losses_do_not_halve_the_window() {
     let lossy = scenario("loss = 0.02");
@@ -77,8 +77,8 @@ fn marked_losses_do_not_halve_the_window() {
     );
 }
 
-/// An agent that is always off does not change the run: its events equal those of a run without
-/// agents, and hops are fused. An agent that is switched on later gets reports of its link's
+/// An agent that is always off does not change the run: it has the same events as without agents,
+/// and its hops are fused. If the agent is switched on later, it gets reports of its link's
 /// departures.
 #[test]
 fn agent_always_off_leaves_events_and_fusing_unchanged() {
@@ -131,8 +131,8 @@ fn switched_off_agent_does_nothing_and_restarts_fresh() {
     assert!(in_time < late, "{in_time} {late}");
 }
 
-/// Test agent: drops the second data segment, holds the fourth for 50 ms, and repeats the first ACK
-/// that crosses it.
+/// Test agent that drops the second data segment, holds the fourth for 50 ms, and sends the first
+/// ACK twice.
 #[derive(Debug, Default)]
 struct Meddler {
     data: u32,
@@ -199,7 +199,7 @@ fn packets_are_dropped_held_and_injected() {
         world.agents.counters(world.now).next(),
         Some(vec![("called", 1.0), ("injected", 1.0)])
     );
-    // The drop counts once, at the link over which the packet arrived, and also at its flow.
+    // The drop counts once at the link over which the packet arrived, and once at its flow.
     let stats = world.links[LinkId(0)].stats();
     assert_eq!(stats.drops[DropCause::Agent as usize], 1);
     let tally = &world.counters[FlowId(0)];
@@ -214,8 +214,9 @@ fn bytes(ip: Ip, from: u32, segment: Segment) -> Vec<u8> {
     farlink_wire::encode(&packet, Addresses::of(&packet)).unwrap()
 }
 
-/// Agents also act on packets of real programs. Of the duplicate ACKs only one for the segment lost
-/// on the radio link is marked. Packets stay balanced although an agent drops, holds and injects.
+/// Agents also process packets of real programs. Of the duplicate ACKs only one is marked, for the
+/// segment lost on the radio link. Packets stay balanced although an agent drops, holds and injects
+/// packets.
 #[test]
 fn agents_act_on_packets_of_real_programs() {
     for ip in [Ip::default(), Ip::V6] {
@@ -239,16 +240,17 @@ fn real_packets_of(ip: Ip) {
         flags: Flags::ACK,
         ..Segment::default()
     };
-    // The agent drops the second copy of 0, and the radio link loses 100. 300 is never sent.
+    // The agent drops the second copy of 0, and the radio link loses 100. Segment 300 is never
+    // sent.
     for seq in [0, 0, 100, 200, 400] {
         live.send(at(1), 0, bytes(ip, 0, data(seq))).unwrap();
     }
-    let mut came = Vec::new();
+    let mut arrivals = Vec::new();
     live.advance(at(100), |host, due, raw| {
         let (_, segment) = farlink_wire::decode(raw.bytes()).unwrap();
-        came.push((host, segment.seq.0, due > at(50)));
+        arrivals.push((host, segment.seq.0, due > at(50)));
     });
-    assert_eq!(came, [(1, 0, false), (1, 400, false), (1, 200, true)]);
+    assert_eq!(arrivals, [(1, 0, false), (1, 400, false), (1, 200, true)]);
     for number in [100, 100, 300, 300] {
         live.send(at(200), 1, bytes(ip, 2, ack(number))).unwrap();
     }
@@ -272,7 +274,7 @@ fn real_packets_of(ip: Ip) {
     );
 }
 
-/// Runs these flows and agents over a path with a long and lossy middle link.
+/// Runs these flows and agents over a path whose middle link is long and lossy.
 fn far(agents: &str, flows: &str) -> World {
     let text = format!(
         "[tcp]\nvariant = \"reno\"\n[[links]]\nbetween = [\"fixed\", \"base\"]\n\
@@ -294,8 +296,8 @@ fn counter(world: &World, agent: usize, name: &str) -> u64 {
 const SPLIT: &str = "[[agents]]\nat = \"base\"\nwireless = \"radio\"\nkind = \"split\"\n";
 const DOWN: &str = "[[flows]]\nfrom = \"fixed\"\nto = \"mobile\"\nsize = \"3 MB\"\n";
 
-/// The wireless half repairs all losses, and the wired half none. Mean transit time is at least the
-/// delay of the whole path.
+/// The wireless half repairs all losses, and the wired half has none. The mean transit time is at
+/// least the delay of the whole path.
 #[test]
 fn split_agent_retransmits_only_on_the_lossy_half() {
     let (without, with) = (far("", DOWN), far(SPLIT, DOWN));
@@ -307,13 +309,13 @@ fn split_agent_retransmits_only_on_the_lossy_half() {
     assert_eq!(counter(&with, 0, "connections"), 1);
     assert_eq!(counter(&with, 0, "wired_retransmissions"), 0);
     assert!(counter(&with, 0, "wireless_retransmissions") > 0);
-    // The wired half only receives data, and sends none.
+    // The wired half receives data and sends none.
     assert_eq!(counter(&with, 0, "wired_segments"), 0);
     let mean = with.counters[FlowId(0)].transit.mean_nanos();
     assert!(mean.unwrap() > 100e6, "{mean:?}");
 }
 
-/// All data arrives with the delay of the path, whichever end opens the connection or sends, over
+/// All data arrives with the delay of the path, for either end as opener, either end as sender, and
 /// one agent or two.
 #[test]
 fn data_arrives_whichever_end_opens_or_sends() {
@@ -340,8 +342,8 @@ fn data_arrives_whichever_end_opens_or_sends() {
     }
 }
 
-/// A split agent of a scenario answers the SYN of a real program. Guards against building the nodes
-/// anew for programs without their agents.
+/// A split agent of a scenario answers the SYN of a real program. An earlier version built the
+/// nodes for real programs again, and without agents.
 #[test]
 fn split_agent_answers_syn_of_real_program() {
     let text = scenario("");
@@ -364,23 +366,23 @@ fn split_agent_answers_syn_of_real_program() {
         ..Segment::default()
     };
     let at = |ms| Instant::ZERO + Interval::from_millis(ms);
-    // The MSS over IPv4 is that of the links on the side of the half. Over IPv6 it follows from the
-    // smallest MTU of at least 1280 bytes of any link.
+    // Over IPv4, the MSS is that of the links on the side of the half. Over IPv6, it follows from
+    // the smallest MTU of at least 1280 bytes of any link.
     for (ip, to_wireless, to_wired) in [(Ip::default(), 1460, 960), (Ip::V6, 1340, 1340)] {
         let mut live = Live::new(&with, 0).unwrap();
         live.send(at(1), 0, bytes(ip, 0, syn.clone())).unwrap();
-        let mut came = Vec::new();
+        let mut arrivals = Vec::new();
         live.advance(at(22), |host, _, raw| {
             let (fields, segment) = farlink_wire::decode(raw.bytes()).unwrap();
             let mss = segment.options.mss.unwrap();
-            came.push((host, fields.addresses.src, segment.flags, mss));
+            arrivals.push((host, fields.addresses.src, segment.flags, mss));
         });
-        // The agent forwards the SYN to the other host, and answers the first host at once with the
-        // address of the other.
+        // The agent forwards the SYN to the other host, and answers the first host at once in the
+        // name of the other.
         let own = |node| farlink_wire::address_of(NodeId(node), ip.version());
         let both = Flags::SYN.with(Flags::ACK);
         let asked = (1, own(0), Flags::SYN, to_wireless);
-        assert_eq!(came, [asked, (0, own(2), both, to_wired)]);
+        assert_eq!(arrivals, [asked, (0, own(2), both, to_wired)]);
         let balance = live.balance();
         assert_eq!((balance.absorbed, balance.missing()), (1, 0));
     }

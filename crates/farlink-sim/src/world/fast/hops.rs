@@ -1,11 +1,12 @@
 //! Fused hops: forwards a packet to the next link without an event for the arrival at the router.
 //!
-//! The arrival at a router changes only the next link. If the next link gets all its packets from
-//! one link, and nothing observes packets at the router, a packet that is offered to the first link
-//! is offered to the next one at the same time. Hops are not fused in traced runs, emulations, and
+//! The arrival at a router affects only the next link. If the next link gets all its packets from
+//! one link, and nothing observes packets at the router, a packet offered to the first link is
+//! offered to the next link at once. Hops are not fused in traced runs, in emulations, and in
 //! networks with agents.
-//!
-//! General way: an event for each arrival ([`World::handle`]). `hops/tests.rs` runs random
+//! networks with agents.
+//! The general way is an event for each arrival ([`World::handle`]). `hops/tests.rs` runs random
+//! scenarios in both ways, and compares all results bit by bit.
 //! scenarios both ways and compares all results to the bit.
 
 use crate::event_queue::{Event, Kind};
@@ -21,11 +22,11 @@ use farlink_wire::{ById, LinkId, NodeId, PacketId};
 /// Source or destination of a link's packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Feeder {
-    /// No path uses the link.
+    /// The link is on no path.
     None,
-    /// One link, for all packets.
+    /// All packets come from, or go to, this link.
     Link(LinkId),
-    /// Several links, or a node where packets begin or end.
+    /// Packets come from, or go to, several links or a node at the end of a path.
     Others,
 }
 
@@ -41,10 +42,10 @@ impl Feeder {
 }
 
 impl World {
-    /// Fuses the hops that nothing observes. To be called before the run starts, in a world without
-    /// probes and without packets of real programs.
+    /// Fuses the hops that nothing observes. Must be called before the run starts, in a world
+    /// without probes and without packets of real programs.
     pub(crate) fn fast_collapse_hops(&mut self, scenario: &Expanded) {
-        // The departure of a packet of low priority depends on later arrivals.
+        // The departure of a low-priority packet depends on later arrivals.
         let low = |flow: &ExpandedFlow| {
             let ends = [&flow.sender, &flow.receiver];
             ends.iter().any(|end| sends_dummies(&end.congestion))
@@ -70,7 +71,7 @@ impl World {
     }
 
     /// Returns the sources and the destinations of each link's packets, from the paths of all
-    /// flows. Returns `None` if a path has [`farlink_wire::HOST_TTL`] links or more.
+    /// flows; `None` if a path has [`farlink_wire::HOST_TTL`] links or more.
     fn feeders(&self) -> Option<(ById<LinkId, Feeder>, ById<LinkId, Feeder>)> {
         let none = || self.links.ids().map(|_| Feeder::None).collect();
         let mut feeders: ById<LinkId, Feeder> = none();
@@ -106,8 +107,8 @@ impl World {
         Some((feeders, fed))
     }
 
-    /// Offers a packet that arrives at the far end of `link` at `at` to the next link now, and
-    /// repeats this while links are fused.
+    /// Offers a packet that arrives at the far end of `link` at time `at` to the next link now.
+    /// Continues while the links are fused.
     pub(crate) fn fast_forward_early(&mut self, link: LinkId, packet: PacketId, at: Instant) {
         let label = self.packets.label(packet);
         let (mut link, mut at) = (link, at);
@@ -133,7 +134,7 @@ impl World {
         }
     }
 
-    /// Returns the fused link behind `link` on the path to `dst`.
+    /// Returns the fused link after `link` on the path to `dst`.
     #[inline]
     fn fast_next_early(&self, link: LinkId, dst: NodeId) -> Option<LinkId> {
         let node = self.links[link].to();
@@ -141,8 +142,8 @@ impl World {
         (dst != node && self.links[next].admits_early_from(link)).then_some(next)
     }
 
-    /// Handles the arrival of a packet at a router whose next link had no room for it when the
-    /// packet was forwarded early.
+    /// Handles the arrival at a router of a packet that was forwarded early, but for which the next
+    /// link had no room.
     #[cold]
     pub(crate) fn fast_refused_early(&mut self, link: LinkId, packet: PacketId) {
         let node = self.links[link].to();
@@ -152,14 +153,14 @@ impl World {
         self.lose(next, packet, cause, self.now);
     }
 
-    /// Brings fused links to the state of a run without fusing, at the end of the run. `last` is
-    /// the last event handled.
+    /// Brings fused links to their state in a run without fused hops, at the end of the run. `last`
+    /// is the last handled event.
     pub(crate) fn fast_settle_hops(&mut self, last: &Event) {
         let now = self.now;
-        let has_come =
+        let has_arrived =
             |from: LinkId, at: Instant| Event::new(at, Kind::Arrival, from.0, 0) <= *last;
         for id in self.links.ids() {
-            let early = self.links[id].fast_roll_back(now, has_come);
+            let early = self.links[id].fast_roll_back(now, has_arrived);
             self.events -= early as u64;
         }
     }

@@ -1,5 +1,6 @@
-//! Parts of the engine that exist only for speed. A reader may skip them, because runs without them
-//! give the same results to the bit. The head of each file names the general way and the test.
+//! Parts of the engine that exist only for speed. A reader can skip them, because runs without them
+//! have the same results bit by bit. The head of each file names the general way and the test that
+//! compares both.
 
 mod hops;
 mod offer;

@@ -8,8 +8,8 @@ use farlink_link::{Links, Offered, Outcome};
 use farlink_tcp::Instant;
 use farlink_wire::{Label, LinkId, PacketId, Packets};
 
-/// Offers a packet to a link. Returns `None` if the packet is in flight and nothing else is to be
-/// done. Otherwise returns the answer, and `outcomes.len()` before the offer.
+/// Offers a packet to a link. Returns `None` if the packet is in flight and the caller has nothing
+/// else to do. Otherwise returns the link's answer, and `outcomes.len()` before the offer.
 #[inline(always)] // called for each segment
 pub(in crate::world) fn fast_offer(
     now: Instant,

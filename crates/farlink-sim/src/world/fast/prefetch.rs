@@ -1,30 +1,30 @@
 //! Prefetches memory for the next events.
 //!
-//! A thousand flows do not fit into the nearest caches. An arriving segment would then wait for
-//! memory three times: for its packet, for its end, and for the heap parts of that end. The next
-//! arrivals of a link are known in order, so each arrival prefetches memory for later ones.
-//! Prefetching reads addresses only from memory that was prefetched before.
+//! A thousand flows do not fit into the fastest caches. Without prefetching, an arriving segment
+//! waits for memory three times: for its packet, for its end, and for the heap parts of this end.
+//! The order of the next arrivals on a link is known, so each arrival prefetches memory of later
+//! ones. Addresses are only read from memory that was prefetched before.
 //!
-//! General way: none, memory is fetched when it is read. Prefetching changes only the run time. The
-//! tests check that prefetched packets are those that arrive.
+//! The general way is none: memory is fetched when it is read. Prefetching changes only the run
+//! time. The tests check that prefetched packets are those that arrive.
 
 use super::super::{World, end_of};
 use crate::flow::{End, EndId};
 use farlink_wire::{LinkId, PacketId};
 
-/// Size of all ends in bytes above which they are prefetched, because they exceed the nearest
+/// Total size of all ends in bytes above which they are prefetched, because they exceed the fastest
 /// caches.
 const LARGE: usize = 512 << 10;
 
-/// Number of later arrivals on the same link after which the packet is prefetched.
+/// Number of arrivals on the same link by which a packet is prefetched in advance.
 const PACKET: usize = 6;
-/// Number of later arrivals after which the receiving end, its counters and the options of its
-/// segment are prefetched.
+/// Number of arrivals on the same link by which a packet's receiving end, its counters and the
+/// options of its segment are prefetched in advance.
 const END: usize = 4;
-/// Number of later arrivals (on any link) after which the heap parts of the end's connection and
-/// the pieces of its flow's transit times are prefetched.
+/// Number of arrivals on any link after which the heap parts of the prefetched end's connection,
+/// and the pieces of its flow's transit times, are prefetched.
 const APART: usize = 2;
-/// Number of later arrivals (on any link) after which the memory that these heap parts point to is
+/// Number of arrivals on any link after which the memory that these heap parts point to is
 /// prefetched.
 const BEHIND: usize = 3;
 
@@ -36,7 +36,7 @@ pub(crate) struct Prefetch {
     ring: PrefetchRing,
 }
 
-/// The four ends prefetched last.
+/// The last four prefetched ends.
 #[derive(Default, Debug)]
 struct PrefetchRing {
     ends: [EndId; 4],
@@ -50,7 +50,7 @@ impl PrefetchRing {
         self.count += 1;
     }
 
-    /// Returns the end that was prefetched `ends` ends before the last.
+    /// Returns the end that was prefetched `ends` ends before the last one.
     #[inline(always)] // like `fast_prefetch`
     fn before(&self, ends: usize) -> EndId {
         self.ends[self.count.wrapping_sub(1 + ends) % 4]
@@ -58,13 +58,12 @@ impl PrefetchRing {
 }
 
 impl World {
-    /// Returns whether the ends are large enough for prefetching to gain more than its cost per
-    /// arrival.
+    /// Returns whether the ends are so large that prefetching gains more time than it costs.
     pub(crate) fn is_large(&self) -> bool {
         self.ends.len() * size_of::<End>() > LARGE
     }
 
-    /// Prefetches memory for the packets that arrive over a link after the present one.
+    /// Prefetches memory for later packets on a link.
     #[inline(never)] // links with few packets in flight never call it
     pub(in crate::world) fn fast_prefetch(&mut self, link: LinkId) {
         self.links.prefetch(link, 16);
@@ -89,8 +88,8 @@ impl World {
         self.ends[behind].conn.prefetch_behind();
     }
 
-    /// Returns the packet that arrives over a link after `others` further ones, and its receiving
-    /// end; `None` if it is not of a flow over TCP.
+    /// Returns the packet that arrives over a link after `others` further packets, and its
+    /// receiving end; `None` if it is not a packet of a TCP flow.
     #[inline(always)] // like `fast_prefetch`
     fn arrives_after(&self, link: LinkId, others: usize) -> Option<(PacketId, EndId)> {
         let number = self.links.arrives_after(link, others)?;
@@ -118,7 +117,7 @@ mod tests {
         build(&scenario, 0, &Monitor::default()).unwrap()
     }
 
-    /// Prefetched packets arrive in the order expected, at the ends that were prefetched.
+    /// Prefetched packets arrive in the expected order, at the prefetched ends.
     #[test]
     fn prefetches_the_packets_and_ends_of_later_arrivals() {
         let mut world = world(3);
@@ -144,10 +143,10 @@ mod tests {
                 segments += 1;
             }
         }
-        assert_eq!(segments, 3 * 685); // a megabyte in segments of 1460 bytes
+        assert_eq!(segments, 3 * 685); // A megabyte in segments of 1460 bytes.
     }
 
-    /// Heap parts of an end are prefetched after the end itself was fetched.
+    /// The heap parts of an end are prefetched after the end itself was fetched.
     #[test]
     fn ring_returns_ends_in_order() {
         let mut soon = PrefetchRing::default();

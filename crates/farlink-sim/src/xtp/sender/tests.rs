@@ -1,6 +1,6 @@
 use super::*;
 
-/// Packets of 100 bytes at 800 kbit/s, one a millisecond, and a request with every fourth.
+/// Packets of 100 bytes at 800 kbit/s, so one per millisecond, and a request with every fourth.
 fn spec() -> XtpSpec {
     XtpSpec {
         size: 100_000,
@@ -20,7 +20,7 @@ fn sender(spec: &XtpSpec) -> Sender {
     Sender::new(spec, Instant::ZERO)
 }
 
-/// Sends in these milliseconds; the packets' numbers.
+/// Sends packets in these milliseconds. Returns the packets' numbers.
 fn send(sender: &mut Sender, ms: std::ops::RangeInclusive<u64>) -> Vec<u64> {
     let mut sent = Vec::new();
     let mut now = at(*ms.start());
@@ -51,14 +51,15 @@ fn status(rseq: u64, echo: u32, spans: &[(u64, u64)]) -> Status {
 #[test]
 fn data_outside_spans_is_retransmitted_once() {
     let mut sender = sender(&spec());
-    // Requests with packets 0, 4, 8.
+    // Packets 0, 4 and 8 carry requests.
     assert_eq!(send(&mut sender, 0..=9), (0..10).collect::<Vec<_>>());
     assert_eq!(sender.sync, 3);
     sender.on_status(at(10), status(1, 1, &[]), 8);
     sender.on_status(at(10), status(2, 2, &[(3, 4)]), 8);
-    // Packets 2 and 4 are lost by the second report, which does not cover 5 to 9.
+    // By the second report, packets 2 and 4 are lost. It does not cover packets 5 to 9.
     assert_eq!(send(&mut sender, 10..=12), [2, 4, 10]);
-    // The third report was sent before the retransmissions arrived, so it marks nothing lost again.
+    // The third report was sent before the retransmissions arrived, so nothing is lost a second
+    // time.
     sender.on_status(at(13), status(2, 3, &[(3, 4), (5, 9)]), 8);
     assert_eq!(send(&mut sender, 13..=14), [11, 12]);
     assert_eq!(sender.stats.segments_retransmitted, 2);
@@ -77,10 +78,10 @@ fn data_covered_by_later_report_is_not_retransmitted() {
 fn full_report_marks_nothing_lost_beyond_its_last_span() {
     let mut sender = sender(&spec());
     send(&mut sender, 0..=9);
-    // A report has room for two spans.
+    // Here a report has room for two spans.
     sender.on_status(at(10), status(1, 3, &[(2, 3), (4, 5)]), 2);
     assert_eq!(send(&mut sender, 10..=13), [1, 3, 10, 11]);
-    // The request with packet 11 is the next: its report has room for the rest.
+    // The next request is in packet 11. Its report has room for the remaining spans.
     sender.on_status(at(14), status(5, 4, &[(6, 9), (10, 12)]), 2);
     assert_eq!(send(&mut sender, 14..=15), [5, 9]);
 }
@@ -109,7 +110,7 @@ fn missing_report_is_requested_and_stops_data_until_it_arrives() {
     let mut sender = sender(&spec());
     send(&mut sender, 0..=0);
     sender.on_status(at(20), status(1, 1, &[]), 8);
-    // SRTT 20 ms and deviation 10: 60 ms from the last request on.
+    // With SRTT 20 ms and deviation 10 ms, the time-out is 60 ms from the last request.
     let spec = spec();
     sender.alloc = 500; // packets 1 to 4 and no more
     assert_eq!(send(&mut sender, 1..=24), [1, 2, 3, 4]);
@@ -126,7 +127,7 @@ fn missing_report_is_requested_and_stops_data_until_it_arrives() {
     assert_eq!(sender.transmit(now), None);
     let twice = now + Interval::from_millis(120);
     assert_eq!(sender.waits_until, Some(twice), "twice as long");
-    // The answer to the request before opens the window, but the handshake is not over.
+    // The report to the previous request opens the window, but does not end the synchronization.
     let first = pdu.sync;
     sender.on_status(now, status(3, first - 1, &[]), 8);
     assert!(sender.alloc > spec.window);
@@ -151,14 +152,14 @@ fn report_timeout_is_bounded_and_follows_jacobson() {
     let mut sender = sender(&spec());
     assert_eq!(sender.wait(), FIRST_WAIT);
     sender.doublings = 10;
-    assert_eq!(sender.wait(), MOST_WAIT);
+    assert_eq!(sender.wait(), MAX_WAIT);
     sender.doublings = 0;
     sender.sample(Interval::from_micros(100));
-    assert_eq!(sender.wait(), LEAST_WAIT);
+    assert_eq!(sender.wait(), MIN_WAIT);
     sender.srtt = None;
     sender.sample(Interval::from_millis(80));
     assert_eq!(sender.wait(), Interval::from_millis(80 + 4 * 40));
-    // Jacobson: gain 1/4 for the mean deviation, 1/8 for the mean.
+    // Jacobson's gains are 1/4 for the mean deviation and 1/8 for the mean.
     sender.sample(Interval::from_millis(160));
     assert_eq!(sender.wait(), Interval::from_millis(90 + 4 * 50));
 }
@@ -167,7 +168,7 @@ fn report_timeout_is_bounded_and_follows_jacobson() {
 fn the_time_of_a_report_is_that_of_its_own_request() {
     let mut sender = sender(&spec());
     send(&mut sender, 0..=9);
-    // The first two answers are lost; the request with packet 8 left at 8 ms.
+    // The first two reports are lost. The request in packet 8 was sent at 8 ms.
     sender.on_status(at(50), status(9, 3, &[]), 8);
     assert_eq!(sender.stats.rtt_samples, 1);
     assert_eq!(sender.srtt, Some(Interval::from_millis(42)));

@@ -1,4 +1,4 @@
-//! Runs random scenarios with and without fused hops, and compares the results to the bit.
+//! Runs random scenarios with and without fused hops, and compares the results bit by bit.
 
 use crate::monitor::Monitor;
 use crate::run::{run, run_unfused};
@@ -10,7 +10,7 @@ fn runs_with_and_without_fused_hops_are_equal() {
     let (mut runs, mut fewer) = (0, 0);
     for number in 0..200 {
         let (text, Some(scenario)) = scenario(number) else {
-            continue; // not every choice goes with every other
+            continue; // The random choices contradict each other.
         };
         let fused = run(&scenario, 0, &monitor).unwrap();
         let (unfused, saved) = run_unfused(&scenario, 0, &monitor).unwrap();
