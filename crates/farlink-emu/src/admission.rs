@@ -1,9 +1,9 @@
 //! Rate limits for handshake initiations at the unit.
 //!
-//! An initiation without a valid cookie for its source address is answered with one, in a datagram
-//! that is no longer than the initiation. Only initiations with a valid cookie use the budget for
-//! handshakes, and each source has a share of that budget. So a flood with forged source addresses
-//! does not keep gateways from joining.
+//! An initiation without a valid cookie for its source address is answered with a cookie, in a
+//! datagram no longer than the initiation. Only initiations with a valid cookie use the budget for
+//! handshakes, and each source has a share of that budget. A flood with forged source addresses
+//! therefore does not prevent gateways from joining.
 
 use crate::tunnel::{Cookie, Cookies};
 use farlink_tcp::Instant;
@@ -11,12 +11,12 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// Initiations processed per second, in total and per source.
+/// Number of initiations processed per second, in total and per source.
 pub(crate) const HELLOS: f64 = 500.0;
 pub(crate) const HELLOS_EACH: f64 = 50.0;
-/// Cookies sent per second.
+/// Number of cookies sent per second.
 pub(crate) const COOKIES: f64 = 20_000.0;
-/// Number of sources with a budget of their own.
+/// Maximum number of sources with their own budget.
 const SOURCES: usize = 4096;
 
 /// Decision about a handshake initiation.
@@ -24,13 +24,13 @@ const SOURCES: usize = 4096;
 pub(crate) enum Admitted {
     /// Process the initiation.
     Yes,
-    /// Answer with this cookie.
+    /// Answer the initiation with this cookie.
     Prove(Cookie),
     /// Drop the initiation, because a budget is exhausted.
     Flooded,
 }
 
-/// Token bucket that holds the tokens of one second.
+/// Token bucket with the tokens of one second.
 #[derive(Clone, Copy, Debug)]
 struct Budget {
     left: f64,
@@ -47,7 +47,7 @@ impl Budget {
         }
     }
 
-    /// Adds the tokens earned since the last call, up to those of one second.
+    /// Adds the tokens since the last call, up to those of one second.
     fn fill(&mut self, now: Instant) {
         let since = now.since(self.filled).as_secs_f64();
         self.left = (self.left + since * self.per_second).min(self.per_second);
@@ -115,8 +115,8 @@ impl Admission {
     }
 }
 
-/// Returns the source for a budget: an IPv4 address, or the 64-bit prefix of an IPv6 address, whose
-/// other bits a host can choose freely.
+/// Returns the key of a source's budget: an IPv4 address, or the first 64 bits of an IPv6 address,
+/// because a host can choose the others.
 fn source(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),

@@ -1,16 +1,16 @@
 //! Compensation for tunnels: the delay that a tunnel adds to a host's packets is subtracted from
 //! the scenario's propagation delays.
 //!
-//! Only links that carry this host's packets alone are shortened: the link at the host and, while
-//! the next node has just one further link, the links that follow. The nearest link is shortened
+//! Only links that carry packets of this host alone are shortened: the link at the host and, while
+//! the next node has only one more link, the links that follow. The nearest link is shortened
 //! first, in both directions, until the tunnel's delay is compensated or no delay is left. Rates
-//! and queues stay unchanged.
+//! and queues do not change.
 
 use farlink_sim::scenario::Expanded;
 use farlink_tcp::Interval;
 
-/// Returns the scenario less the `added` delays, each (node, one-way delay of its tunnel), and the
-/// delay that was actually subtracted for each.
+/// Returns the scenario with shorter delays. `added` has the node and the one-way delay of each
+/// tunnel. Also returns the delay that was subtracted for each tunnel.
 pub(crate) fn take_off(base: &Expanded, added: &[(usize, Interval)]) -> (Expanded, Vec<Interval>) {
     let mut scenario = base.clone();
     let off = added
@@ -43,11 +43,11 @@ fn chain(scenario: &Expanded, node: usize) -> Vec<usize> {
     let (mut at, mut list) = (node, Vec::new());
     loop {
         let ahead: Vec<_> = ends_at(at).filter(|(i, _)| !list.contains(i)).collect();
-        // Links behind a branch carry packets of other hosts, too.
+        // Links after a branch also carry packets of other hosts.
         let &[(number, link)] = &ahead[..] else {
             return list;
         };
-        // An ARQ link keeps its delay, and links behind another host carry its packets, too.
+        // An ARQ link keeps its delay. Links after another host also carry that host's packets.
         if link.arq.is_some() || (at != node && is_host(at)) {
             return list;
         }

@@ -1,15 +1,16 @@
 //! Upper bound of the time that packets waited in a device before they were read.
 //!
 //! A device does not report arrival times, and the time stamps of [`crate::stamps`] may be
-//! incomplete. The event loop knows when a device was empty: after it was drained, and while the
-//! loop slept without an event. A packet that is read later arrived after that time.
+//! incomplete. But the event loop knows times at which a device was empty: after it was drained,
+//! and while the loop slept without an event. A packet that is read later arrived after such a
+//! time.
 
 use crate::tun::DEVICE_QUEUE;
 use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
 
-/// Longest sleep of the loop. A longer one was a stall (the process was stopped or not scheduled).
-/// A stall is underestimated by at most this interval.
+/// Longest sleep of the loop. A longer sleep is a stall: the process was stopped or not scheduled.
+/// The length of a stall is underestimated by at most this interval.
 const TICK: Interval = Interval::from_millis(1);
 
 /// Bounds for the devices of all hosts.
@@ -31,8 +32,8 @@ struct Device {
     reads: u64,
     /// Number of the last poll that reported the device as readable.
     reported: u64,
-    /// Times at which the loop left the device without draining it, with the number of reads until
-    /// then. Empty while the device is drained each time.
+    /// Times at which the loop left the device without draining it, each with the number of reads
+    /// until then. Empty if the device is always drained.
     left: VecDeque<(u64, Instant)>,
 }
 
@@ -46,47 +47,48 @@ impl Arrivals {
         }
     }
 
-    /// Returns the time of the last poll or wake-up. All packets that arrived earlier were read.
+    /// Returns the time of the last poll or wake-up. All packets that arrived before it have been
+    /// read.
     pub(crate) fn last_poll(&self) -> Instant {
         self.polled
     }
 
-    /// Returns the time at which a loop that waits for `next` must wake up.
+    /// Returns the time at which a loop that waits until `next` must wake up.
     pub(crate) fn until(now: Instant, next: Instant) -> Instant {
-        // A multiple of the longest sleep, so that the timer is not set again for each packet.
+        // A multiple of the longest sleep, so the timer is not set again for each packet.
         let tick = TICK.as_nanos();
         let whole = now.as_nanos() / tick + 1;
         next.min(Instant::from_nanos(whole.saturating_mul(tick)))
     }
 
-    /// Records a poll at `now`. A device that was not readable at the poll before, or was drained
-    /// since, received its packets after that poll.
+    /// Records a poll at `now`. If a device was not readable at the previous poll, or was drained
+    /// after it, its packets arrived after the previous poll.
     pub(crate) fn record_poll(&mut self, now: Instant) {
         self.empty = self.empty.max(self.polled);
         self.polled = now;
         self.polls += 1;
     }
 
-    /// Records a sleep between `before` and `now`. A poll at `before` found no readable device, and
-    /// the sleep should have ended with the first packet, at the latest at `until`.
+    /// Records a sleep from `before` to `now`. A poll at `before` found no readable device, and the
+    /// sleep should have ended with the first packet, or at the latest at `until`.
     pub(crate) fn record_sleep(&mut self, before: Instant, until: Instant, now: Instant) {
         self.record_poll(before.max(until.min(now)));
         self.empty = self.polled;
     }
 
-    /// Records a read that returned packets. Returns the longest time that they may have waited.
+    /// Records a read of packets. Returns the longest time that they may have waited.
     pub(crate) fn read(&mut self, device: usize, now: Instant) -> Interval {
         let entry = &mut self.devices[device];
         entry.reads += 1;
         if entry.reported + 1 < self.polls {
-            // The poll before did not report the device, so it was empty then.
+            // The previous poll did not report the device, so the device was empty.
             entry.left.clear();
         }
         entry.reported = self.polls;
         if entry.left.is_empty() {
             entry.since = entry.since.max(self.empty);
         }
-        // At most [`DEVICE_QUEUE`] packets were ahead of this one when it arrived.
+        // At most [`DEVICE_QUEUE`] packets were in the device when this packet arrived.
         let before = entry.reads.saturating_sub(u64::from(DEVICE_QUEUE));
         while let Some(&(reads, at)) = entry.left.front()
             && reads <= before
@@ -105,7 +107,7 @@ impl Arrivals {
         entry.left.clear();
     }
 
-    /// Records that the loop stopped reading a device that may not be empty.
+    /// Records that the loop stopped reading a device without draining it.
     pub(crate) fn left(&mut self, device: usize, now: Instant) {
         let entry = &mut self.devices[device];
         entry.left.push_back((entry.reads, now));
@@ -140,8 +142,8 @@ mod tests {
         assert_eq!(waited(&mut a, us(105_703)), 3);
     }
 
-    /// A signal ends the sleep without an event. Packets that arrived meanwhile are reported by the
-    /// next poll, however late that is.
+    /// A signal ends the sleep without an event. Packets that arrived in between are reported by
+    /// the next poll, even if it is late.
     #[test]
     fn an_interrupted_sleep_counts_as_a_stall() {
         let mut a = Arrivals::new(1);
@@ -151,8 +153,8 @@ mod tests {
         assert_eq!(waited(&mut a, us(105_312)), 99_312);
     }
 
-    /// The loop is busy for 7 ms. A packet found afterwards arrived at any time since the device
-    /// was drained.
+    /// The loop is busy for 7 ms. A packet found afterwards may have arrived at any time since the
+    /// device was drained.
     #[test]
     fn a_busy_loop_counts_as_waiting_time() {
         let mut a = Arrivals::new(2);
@@ -162,8 +164,8 @@ mod tests {
         a.drained(0, us(1502));
         a.record_poll(us(8500));
         assert_eq!(waited(&mut a, us(8502)), 7000);
-        // Device 1 was empty until the loop woke up for device 0, or the wake-up would have
-        // reported both.
+        // Device 1 was empty until the loop woke up for device 0, because the wake-up would
+        // otherwise have reported both.
         assert_eq!(a.read(1, us(8502)).as_nanos(), 7_002_000);
         // Device 1 is reported at every poll but never drained, so the bound keeps growing.
         a.left(1, us(8503));
@@ -176,8 +178,8 @@ mod tests {
         assert_eq!(a.read(1, us(10_502)).as_nanos(), 2000);
     }
 
-    /// A device that is never drained holds at most `DEVICE_QUEUE` packets. So each packet arrived
-    /// after the read of that many packets before it.
+    /// A device that is never drained has at most `DEVICE_QUEUE` packets. So each packet arrived
+    /// after the read that was `DEVICE_QUEUE` packets earlier.
     #[test]
     fn the_wait_in_a_never_empty_device_is_bounded() {
         let mut a = Arrivals::new(1);
@@ -191,7 +193,7 @@ mod tests {
             }
             a.left(0, now);
         }
-        // At that rate 10,000 reads take 156.25 ms.
+        // 10,000 reads take 156.25 ms at this rate.
         assert!((156_000..159_000).contains(&last), "{last}");
         assert!(a.devices[0].left.len() < 200);
     }

@@ -1,5 +1,5 @@
-//! Existing machines and kernels as hosts: a machine behind an Ethernet interface or a bridge, or
-//! an existing network namespace. Attachments that are impossible or risky are refused here, before
+//! Existing machines and kernels as hosts: a machine behind an Ethernet interface or on a bridge,
+//! or an existing network namespace. Impossible or dangerous attachments are refused before
 //! anything is created.
 
 use crate::EmuError;
@@ -55,12 +55,12 @@ impl fmt::Display for Attach {
 pub struct Attached {
     /// Name in the scenario.
     pub host: String,
-    /// Interface, bridge or namespace that becomes the host.
+    /// The interface, bridge or namespace that becomes the host.
     pub to: Attach,
 }
 
-/// Returns the smallest of the networks 10.0.0.0/24, /16 and /8 that holds the addresses of `nodes`
-/// nodes, and its mask.
+/// Returns the smallest of the networks 10.0.0.0/24, /16 and /8 that contains the addresses of
+/// `nodes` nodes, with its mask.
 pub(crate) fn network(nodes: u32) -> (Ipv4Addr, Ipv4Addr) {
     let bits = [8, 16].into_iter().find(|&bits| nodes < (1 << bits) - 1);
     let mask = u32::MAX << bits.unwrap_or(24);
@@ -117,7 +117,7 @@ impl Attached {
 }
 
 impl Attach {
-    /// Returns whether both stand for the same interface or namespace.
+    /// Returns whether both name the same interface or namespace.
     fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Namespace { path: a, .. }, Self::Namespace { path: b, .. }) => {
@@ -129,12 +129,12 @@ impl Attach {
     }
 }
 
-/// Returns whether sysfs has the entry `what` for an interface.
+/// Returns whether sysfs has the entry `what` of an interface.
 fn has(interface: &str, what: &str) -> bool {
     fs::exists(format!("/sys/class/net/{interface}/{what}")).unwrap_or(false)
 }
 
-/// Formats the error of a query that the kernel refused.
+/// Formats the error of a query to the kernel.
 fn unknown(error: &io::Error) -> String {
     format!("the kernel does not tell of it: {error}")
 }
@@ -199,7 +199,7 @@ fn is_ready(control: &Control, name: &str, mtu: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that the interface carries no connection of the machine itself.
+/// Checks that the machine itself has no connection through the interface.
 fn is_spare(name: &str, force: bool) -> Result<(), String> {
     let own = if !force && has_default_route(name) {
         "the machine's default route goes by it"
@@ -237,8 +237,8 @@ fn has_session(name: &str) -> bool {
         let table = fs::read_to_string(format!("/proc/thread-self/net/{table}"));
         ends.extend(table.unwrap_or_default().lines().filter_map(session_in));
     }
-    // Adds the session that sshd reports (client, port, server, port), because sshd may listen on
-    // another port.
+    // Adds the session that sshd reports (client, port, server, port), because sshd may use another
+    // port.
     let session = std::env::var("SSH_CONNECTION").unwrap_or_default();
     ends.extend(
         session
@@ -259,8 +259,8 @@ fn has_session(name: &str) -> bool {
         .any(|address| ends.contains(&address))
 }
 
-/// Returns the local address in a row of /proc/net/tcp or tcp6, if it is an established connection
-/// to port 22.
+/// Returns the local address in a row of /proc/net/tcp or tcp6 if the row is an established
+/// connection to port 22.
 fn session_in(row: &str) -> Option<IpAddr> {
     let mut fields = row.split_whitespace().skip(1);
     let (address, port) = fields.next()?.split_once(':')?;

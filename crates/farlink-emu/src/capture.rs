@@ -1,5 +1,5 @@
-//! Captures of a running emulation: one file per host, one for lost packets, and more for agents. A
-//! separate thread writes them, so that the disk delays no packet.
+//! Captures of a running emulation: one file per host, one for lost packets, and more for agents.
+//! Another thread writes the files, so the disk does not delay packets.
 
 use crate::EmuError;
 use farlink_sim::Live;
@@ -13,9 +13,10 @@ use std::thread::JoinHandle;
 
 /// Size of one write to the disk, in bytes.
 const PIECE: usize = 1 << 18;
-/// Number of such writes that may be queued (64 MiB). Packets beyond are not captured.
+/// Number of writes that may be queued (64 MiB in total). If the queue is full, packets are not
+/// captured.
 const WAITING: usize = 256;
-/// Interval after which a partly filled buffer is written.
+/// Time after which a buffer is written even if it is not full.
 const SOON: Interval = Interval::from_millis(500);
 /// Name of the file of lost packets.
 const LOST: &str = "lost";
@@ -34,7 +35,7 @@ pub(crate) struct Captures {
 
 impl Captures {
     /// Creates NAME.pcapng for each host and each side of an agent, and lost.pcapng. The first
-    /// `snaplen` bytes of each packet are kept, 0 for all.
+    /// `snaplen` bytes of each packet are captured; 0 means all.
     pub(crate) fn create<'a>(
         directory: &Path,
         hosts: impl Iterator<Item = &'a str>,
@@ -120,13 +121,13 @@ impl Captures {
         }
     }
 
-    /// Writes the rest. Returns the number of packets that were not captured because the disk was
-    /// too slow, and the error that ended the captures, if any.
+    /// Writes the remaining buffers. Returns the number of packets that were not captured because
+    /// the disk was too slow, and the error that ended the captures, if any.
     pub(crate) fn finish(&mut self) -> (u64, Option<String>) {
         if let Some(disk) = self.disk.take() {
             for (number, point) in self.points.iter_mut().enumerate() {
                 if point.pending() > 0 {
-                    // Fails only if the writer has ended, whose error is returned below.
+                    // Fails only if the writer has ended; its error is returned below.
                     let _ = disk.send((number, point.drain()));
                 }
             }
@@ -144,7 +145,7 @@ impl Captures {
 mod tests {
     use super::*;
 
-    /// A full disk (here /dev/full) ends the captures but not the run.
+    /// A full disk (here /dev/full) ends the captures, but not the run.
     #[test]
     fn a_full_disk_is_reported_at_the_end() {
         let directory = std::env::temp_dir().join(format!("farlink-full-{}", std::process::id()));

@@ -13,17 +13,17 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Time limit for the answer of an emulation.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIME_LIMIT: Duration = Duration::from_secs(5);
 
 /// Sends a request to the emulation whose socket is at `path`.
 ///
 /// # Errors
-/// `PermissionDenied` if the emulation is another user's, another kind if the emulation has
+/// `PermissionDenied` if the emulation belongs to another user, another kind if the emulation has
 /// ended.
 pub fn ask(path: &Path, request: &Request) -> io::Result<Answer> {
     let mut stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIME_LIMIT))?;
+    stream.set_write_timeout(Some(TIME_LIMIT))?;
     stream.write_all(protocol::write(request).as_bytes())?;
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line)?;
@@ -43,7 +43,8 @@ pub fn ask(path: &Path, request: &Request) -> io::Result<Answer> {
 }
 
 /// Runs a program in a host of a running emulation, and waits for its end. Returns the program's
-/// exit code, or 128 plus the signal that killed it. The end of the emulation kills it, too.
+/// exit code, or 128 plus the signal that killed it. The end of the emulation also kills the
+/// program.
 ///
 /// # Errors
 /// If the program cannot be started, or a system call fails.

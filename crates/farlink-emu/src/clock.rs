@@ -1,4 +1,4 @@
-//! The engine's time as read from the monotonic clock, counted from the start of the run.
+//! The engine's time: the monotonic clock, counted from the start of the run.
 
 use crate::packet_socket::DayTime;
 use farlink_tcp::{Instant, Interval};
@@ -35,8 +35,8 @@ impl Clock {
         Instant::from_nanos(monotonic() - self.zero)
     }
 
-    /// Converts a recent wall-clock time to the engine's time, by its age. This is wrong only if
-    /// the wall clock was set in between.
+    /// Converts a recent wall-clock time to the engine's time by its age. The result is wrong only
+    /// if the wall clock was set in between.
     pub(crate) fn instant(self, at: DayTime) -> Instant {
         let ago = read(ClockId::CLOCK_REALTIME).saturating_sub(at.0);
         let now = self.now().since(Instant::ZERO);

@@ -1,5 +1,5 @@
-//! Control socket: a local socket through which a running emulation is queried and changed, with
-//! the messages of [`crate::protocol`].
+//! Control socket: a local socket for queries and changes of a running emulation, with the messages
+//! of [`crate::protocol`].
 
 use crate::EmuError;
 use crate::drive::Emulation;
@@ -22,8 +22,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Time limit for receiving a client's request, and for sending the answer.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Number of clients served at the same time; further clients wait.
+const TIME_LIMIT: Duration = Duration::from_secs(1);
+/// Maximum number of clients that are served at the same time; others wait.
 const CLIENTS: usize = 32;
 /// Interval at which waiting threads check whether the run has ended, in milliseconds.
 const CHECK_MS: u16 = 100;
@@ -80,8 +80,8 @@ impl Drop for Control {
     }
 }
 
-/// Serves clients until `ended` is set. Each has a thread of its own, so that a slow client does
-/// not delay others.
+/// Serves clients until `ended` is set. Each has its own thread, so a slow client does not delay
+/// others.
 fn serve_all(listener: &UnixListener, state: &Arc<Mutex<ControlState>>, ended: &Arc<AtomicBool>) {
     let mut clients: Vec<JoinHandle<()>> = Vec::new();
     while !ended.load(Ordering::Relaxed) {
@@ -96,7 +96,7 @@ fn serve_all(listener: &UnixListener, state: &Arc<Mutex<ControlState>>, ended: &
         {
             let (state, ended) = (Arc::clone(state), Arc::clone(ended));
             clients.push(std::thread::spawn(move || {
-                // Fails if the client hung up, and then nobody needs the answer.
+                // Fails if the client has closed the connection, which then needs no answer.
                 let _ = serve(&client, &state, &ended);
             }));
         }
@@ -123,9 +123,9 @@ fn serve(client: &UnixStream, state: &Mutex<ControlState>, ended: &AtomicBool) -
     write_all(client, answer.as_bytes(), ended)
 }
 
-/// Reads a line of at most [`LONGEST`] bytes within [`PATIENCE`], in any number of reads.
+/// Reads a line of at most [`LONGEST`] bytes within [`TIME_LIMIT`], in any number of reads.
 fn read_line(mut client: &UnixStream, ended: &AtomicBool) -> io::Result<String> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIME_LIMIT;
     let (mut line, mut piece) = (Vec::new(), [0; 4096]);
     while line.len() < LONGEST as usize && !line.contains(&b'\n') {
         wait(client, PollFlags::POLLIN, deadline, ended)?;
@@ -141,9 +141,9 @@ fn read_line(mut client: &UnixStream, ended: &AtomicBool) -> io::Result<String> 
     String::from_utf8(line).map_err(|e| io::Error::new(ErrorKind::InvalidData, e))
 }
 
-/// Writes an answer within [`PATIENCE`].
+/// Writes an answer within [`TIME_LIMIT`].
 fn write_all(mut client: &UnixStream, mut answer: &[u8], ended: &AtomicBool) -> io::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIME_LIMIT;
     while !answer.is_empty() {
         wait(client, PollFlags::POLLOUT, deadline, ended)?;
         match client.write(answer) {
@@ -175,7 +175,7 @@ fn wait(
     Err(ErrorKind::TimedOut.into())
 }
 
-/// State for answering requests, locked for one request at a time.
+/// State needed to answer requests. It is locked while a request is handled.
 struct ControlState {
     remote: Remote,
     /// The resolved scenario with all changes applied.

@@ -1,5 +1,5 @@
-//! Event loop that runs the engine on the wall clock: reads packets from hosts, and writes each
-//! packet to its destination when the engine says that it is due.
+//! Event loop that runs the engine on the wall clock: it reads packets from hosts, and writes each
+//! packet to its destination at the time that the engine gives.
 
 use crate::EmuError;
 use crate::capture::Captures;
@@ -35,9 +35,10 @@ mod gateways;
 mod poller;
 mod setup;
 
-/// Reads per host and loop iteration, so that a busy host cannot starve the others.
+/// Maximum number of reads per host and iteration of the loop, so a busy host does not starve
+/// others.
 const BATCH: usize = 64;
-/// Largest number of empty packet buffers kept for reuse.
+/// Maximum number of empty packet buffers that are stored for reuse.
 const SPARE: usize = 4096;
 /// Epoll tokens of the sources that are not hosts. The token of a host is its index.
 const STOP: u64 = u64::MAX - 1;
@@ -62,11 +63,12 @@ impl Stop {
 /// A running emulation: the hosts, and the network between them.
 #[derive(Debug)]
 pub struct Emulation {
-    /// Dropped before `hosts`, because the device of the uplink belongs to one of the hosts.
+    /// Must be dropped before `hosts`, because the device of the uplink belongs to one of the
+    /// hosts.
     uplink: Option<Uplink>,
     reaper: Arc<Reaper>,
     pub(crate) live: Live,
-    /// The scenario as written, without the allowance for tunnels.
+    /// The scenario without the compensation for tunnels.
     scenario: Expanded,
     unit: Option<Unit>,
     hosts: Vec<Host>,
@@ -81,7 +83,7 @@ pub struct Emulation {
     spare: Vec<Vec<u8>>,
     priority: Scheduling,
     hosts_file: RunFile,
-    /// The resolv.conf of the programs; `None` for the machine's own.
+    /// The resolv.conf for programs; `None` for the machine's own.
     resolver: Option<RunFile>,
     captures: Option<Captures>,
     remote: Remote,
@@ -124,8 +126,7 @@ impl Emulation {
         self.remote.clone()
     }
 
-    /// Builds a snapshot of the statistics at `now`. `ends` are the connections that kernels
-    /// reported.
+    /// Returns the statistics at `now`. `ends` are the connections that kernels reported.
     pub(crate) fn stats(&mut self, now: Instant, mut ends: Vec<End>) -> Value {
         let endpoints = self.hosts.iter().filter_map(Host::endpoint);
         ends.extend(endpoints.flat_map(Endpoint::connections));
@@ -153,12 +154,13 @@ impl Emulation {
         while let Ok(job) = self.jobs.try_recv() {
             let now = clock.now();
             job(self, now);
-            // A job may have reported the network's state at `now`, so no packet may enter earlier.
+            // A job may have reported the state of the network at `now`, so no packet may enter
+            // earlier.
             self.reached = now;
         }
     }
 
-    /// The hosts.
+    /// Returns the hosts.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
@@ -189,7 +191,7 @@ impl Emulation {
         })
     }
 
-    /// Returns the place where programs of a host run.
+    /// Returns the paths by which another process runs programs in a host.
     pub(crate) fn place(&self, host: &str) -> Result<Place, EmuError> {
         Ok(Place {
             host: host.to_owned(),
@@ -224,7 +226,7 @@ impl Emulation {
     }
 
     /// Carries packets until the emulation is stopped or, if user-space hosts fetch data, until all
-    /// have finished. Run on a thread of its own, lateness is least.
+    /// fetches have ended. Lateness is least on a thread of its own.
     ///
     /// # Errors
     /// If a system call fails.
@@ -242,8 +244,8 @@ impl Emulation {
         let clock = Clock::start();
         let mut buffer = vec![0; LONGEST];
         let mut packets = Vec::new();
-        // One entry for each source, so that a single epoll_wait reports all that are ready. A
-        // source that is not reported can then be counted as empty.
+        // There is an entry for each source, so one epoll_wait reports all ready sources, and a
+        // source that is not reported is empty.
         let mut events = vec![EpollEvent::empty(); self.hosts.len() + OTHERS];
         let fetching = self.fetching();
         loop {
@@ -266,7 +268,7 @@ impl Emulation {
     }
 
     fn finish(&mut self, clock: Clock) -> Report {
-        // Drops the receiver, so that queries from other threads fail at once.
+        // Drops the receiver, so queries of other threads fail at once.
         self.jobs = channel().1;
         for host in &mut self.hosts {
             if let Port::Gateway(peer) = &mut host.port {
@@ -281,8 +283,8 @@ impl Emulation {
         report
     }
 
-    /// Reads packets of a host, and puts them into the network at their arrival time if the kernel
-    /// gives one.
+    /// Reads packets of a host, and puts them into the network at their arrival times, if the
+    /// kernel provides these times.
     fn receive(
         &mut self,
         clock: Clock,
@@ -300,17 +302,17 @@ impl Emulation {
                 })
                 .map_err(|e| EmuError::device("read from", name, e))?;
             let now = clock.now();
-            let Read::Packets(came) = read else {
+            let Read::Packets(stamp) = read else {
                 self.poller.arrivals.drained(host, now);
                 return Ok(());
             };
             let longest = self.poller.arrivals.read(host, now);
-            let (at, waited) = match came {
-                Some(came) => {
+            let (at, waited) = match stamp {
+                Some(stamp) => {
                     let earliest = Instant::from_nanos(now.as_nanos() - longest.as_nanos());
-                    let came = clock.instant(came).min(now).max(earliest);
-                    let at = came.max(self.reached);
-                    (at, at.since(came))
+                    let arrived = clock.instant(stamp).min(now).max(earliest);
+                    let at = arrived.max(self.reached);
+                    (at, at.since(arrived))
                 }
                 None => (now, longest),
             };
@@ -327,7 +329,7 @@ impl Emulation {
     }
 
     /// Puts a packet of a host into the network at `now`. `waited` is the time since the packet
-    /// arrived; `checked` is set if its checksum is known to be right.
+    /// arrived. `checked` is set if its checksum is known to be right.
     fn enter(
         &mut self,
         now: Instant,
@@ -372,17 +374,16 @@ impl Emulation {
     fn deliver(&mut self, clock: Clock) -> Result<(), EmuError> {
         let now = clock.now();
         if let Some(unit) = &mut self.unit
-            && unit.work(now, &mut self.hosts)
+            && unit.on_tick(now, &mut self.hosts)
         {
             self.allow_for_tunnels(now);
         }
         // Not up to `now`: a packet that arrived after the last poll may have to enter the network
-        // before the packets due since then.
+        // before packets that are due by now.
         self.deliver_by(self.poller.arrivals.last_poll(), clock)
     }
 
-    /// Delivers every packet due by `by`. A reply of a user-space host that is due by then is
-    /// delivered, too.
+    /// Delivers every packet due by `by`, and replies of user-space hosts that are due by then.
     fn deliver_by(&mut self, by: Instant, clock: Clock) -> Result<(), EmuError> {
         let by = by.max(self.reached);
         self.reached = by;
@@ -390,7 +391,7 @@ impl Emulation {
             self.leave(by, clock)?;
             let mut answered = false;
             for i in 0..self.endpoints.len() {
-                answered |= self.work(by, self.endpoints[i]);
+                answered |= self.run_endpoint(by, self.endpoints[i]);
             }
             if !answered || self.live.next_time().is_none_or(|at| at > by) {
                 return Ok(());
@@ -400,7 +401,7 @@ impl Emulation {
 
     /// Fires the due timers of a user-space host, and puts its packets into the network. Returns
     /// whether the host sent a packet.
-    fn work(&mut self, now: Instant, host: usize) -> bool {
+    fn run_endpoint(&mut self, now: Instant, host: usize) -> bool {
         if let Port::Endpoint(endpoint) = &mut self.hosts[host].port
             && endpoint.next_timeout().is_some_and(|at| at <= now)
         {

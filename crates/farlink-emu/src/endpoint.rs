@@ -1,6 +1,5 @@
-//! A user-space TCP host: farlink's own endpoint with any of its variants, in place of a namespace
-//! with a kernel. It handles packets over IPv4 and IPv6 as bytes, and uses no device, socket or
-//! clock.
+//! A user-space TCP host: farlink's own endpoint, with any variant, in place of a namespace with a
+//! kernel. It processes IPv4 and IPv6 packets as bytes, and uses no device, socket or clock.
 
 mod app;
 mod data;
@@ -22,19 +21,19 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-/// Largest number of open connections. A further SYN is not answered.
-const MOST: usize = 1024;
-/// Largest number of unfinished handshakes (the traditional maximum backlog of `listen`). A new
-/// handshake replaces the oldest, as in the SYN cache of BSD, so that a flood of SYNs neither fills
-/// the memory nor shuts out honest clients.
+/// Maximum number of open connections. Further SYNs are not answered.
+const MAX_CONNECTIONS: usize = 1024;
+/// Maximum number of unfinished handshakes (the traditional maximum backlog of `listen`). A new
+/// handshake replaces the oldest, as in the SYN cache of BSD, so a flood of SYNs neither fills the
+/// memory nor excludes honest clients.
 const BACKLOG: usize = 128;
 /// First local port of a fetch (RFC 6335, 6: dynamic ports).
 const DYNAMIC: u16 = 49_152;
-/// Send buffer in bytes, the same as that of the kernels in the other hosts.
+/// Send buffer in bytes, as large as that of kernels in other hosts.
 const SEND_BUFFER: u64 = 64 << 20;
-/// Pause after a refused fetch, and time after which a refused fetch is not repeated.
+/// Pause before a refused fetch is repeated, and time after which it is not repeated.
 const RETRY: Interval = Interval::from_millis(50);
-const PATIENCE: Interval = Interval::from_secs(10);
+const TIME_LIMIT: Interval = Interval::from_secs(10);
 
 /// Configuration of a user-space host.
 #[derive(Clone, Debug)]
@@ -43,8 +42,8 @@ pub struct EndpointConfig {
     pub host: String,
     /// TCP configuration of the host.
     pub tcp: Arc<Config>,
-    /// IP version of the fetch. The MSS of `tcp` is for this version, and is adjusted for the other
-    /// so that packets have the same length.
+    /// IP version of the fetch. The MSS of `tcp` is that of this version; for the other version it
+    /// is adjusted to the same packet length.
     pub ip: IpVersion,
     /// Services by port.
     pub services: Vec<(u16, Service)>,
@@ -59,7 +58,7 @@ pub struct Fetch {
     pub host: String,
     /// Port on which the data is served.
     pub port: u16,
-    /// Expected bytes.
+    /// Expected number of bytes.
     pub size: u64,
 }
 
@@ -74,15 +73,14 @@ pub struct Dropped {
     pub fragment: u64,
     /// Malformed headers or options.
     pub malformed: u64,
-    /// No service on the port; answered with a reset.
+    /// No service on the port. Such packets are answered with a reset.
     pub no_port: u64,
-    /// SYNs beyond [`MOST`] connections, and handshakes replaced by a newer one.
+    /// SYNs beyond [`MAX_CONNECTIONS`] connections, and handshakes replaced by newer ones.
     pub full: u64,
 }
 
 impl EndpointConfig {
-    /// Returns the TCP setting that cannot work with real packets, if any, and what to write
-    /// instead.
+    /// Returns a message about a TCP setting that cannot work with real packets, if any.
     pub(crate) fn refusal(&self) -> Option<String> {
         let why = if self.tcp.notices.eln == Eln::Oracle {
             "eln = \"oracle\" needs a simulated network, which tells the receiver of each \
@@ -100,11 +98,11 @@ impl EndpointConfig {
 /// Report of a user-space host.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EndpointReport {
-    /// Result of the fetch, once it has ended.
+    /// Result of the fetch; `None` while it runs.
     pub fetched: Option<Fetched>,
     /// Packets that the host dropped.
     pub dropped: Dropped,
-    /// Connections that the host accepted.
+    /// Number of connections that the host accepted.
     pub accepted: u64,
     /// Sums over all connections of the host.
     pub stats: Stats,
@@ -125,7 +123,7 @@ struct Open {
     app: App,
     /// The connection's entry in `timers`, if any.
     timer: Option<Instant>,
-    /// The connection's key in `half_open`, while its handshake is unfinished.
+    /// The connection's key in `half_open`; `None` after its handshake.
     handshake: Option<u64>,
 }
 
@@ -140,7 +138,7 @@ impl Open {
     }
 }
 
-/// A fetch that is planned or running.
+/// A planned or running fetch.
 #[derive(Debug)]
 struct Fetching {
     from: IpAddr,
@@ -257,8 +255,8 @@ impl Endpoint {
         self.pump(now, key);
     }
 
-    /// Processes a packet that may be a base station's EBSN. Returns whether it is one for a
-    /// connection of this host.
+    /// Processes a packet that may be an EBSN of a base station. Returns whether it is an EBSN for
+    /// a connection of this host.
     fn noticed(&mut self, now: Instant, bytes: &[u8]) -> bool {
         let Ok(Some((seq, (ours, theirs), far))) =
             Raw::new(bytes.to_vec()).map(|raw| raw.bad_state_segment())
@@ -274,7 +272,7 @@ impl Endpoint {
         true
     }
 
-    /// Processes a packet with a wrong TCP checksum: its connection may request it again.
+    /// Processes a packet with a wrong TCP checksum. Its connection may request a retransmission.
     fn damaged(&mut self, now: Instant, bytes: &[u8]) {
         let Some((fields, segment)) = farlink_wire::decode_damaged(bytes) else {
             return;
@@ -287,7 +285,7 @@ impl Endpoint {
         }
     }
 
-    /// Opens a connection for a segment that belongs to none. Returns whether there is one now.
+    /// Opens a connection for a segment without one. Returns whether a connection was opened.
     fn accept(&mut self, now: Instant, key: Key, segment: &Segment) -> bool {
         let fresh = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         let Some(&service) = self
@@ -305,9 +303,9 @@ impl Endpoint {
             && let Some((_, oldest)) = self.half_open.pop_first()
         {
             self.dropped.full += 1;
-            self.forget(oldest);
+            self.remove(oldest);
         }
-        if self.open.len() >= MOST {
+        if self.open.len() >= MAX_CONNECTIONS {
             self.dropped.full += 1;
             return false;
         }
@@ -326,7 +324,7 @@ impl Endpoint {
     }
 
     /// Removes a closed connection.
-    fn forget(&mut self, key: Key) {
+    fn remove(&mut self, key: Key) {
         if let Some(open) = self.open.remove(&key) {
             self.stats.add(&open.connection.stats());
             if let Some(at) = open.timer {
@@ -345,9 +343,10 @@ impl Endpoint {
         first.into_iter().chain(retry).min()
     }
 
-    /// Handles every deadline up to `now`.
+    /// Handles all deadlines up to `now`.
     pub fn on_timeout(&mut self, now: Instant) {
-        // Taken before the loop: a timer that expires again at once waits for the next call.
+        // The list is built before the loop, so a timer that expires again at once waits for the
+        // next call.
         let due = self.timers.range(..=(now, LAST_KEY));
         let keys: Vec<Key> = due.map(|&(_, key)| key).collect();
         for key in keys {
@@ -417,14 +416,15 @@ impl Endpoint {
         })
     }
 
-    /// Lets the connection's program read and write, then sends what the connection allows.
+    /// Lets the connection's program read and write, then sends all segments that the connection
+    /// allows.
     fn pump(&mut self, now: Instant, key: Key) {
         let Some(open) = self.open.get_mut(&key) else {
             return;
         };
         let mut segments = 0;
         loop {
-            open.app.work(now, &mut open.connection, &mut self.scratch);
+            open.app.run(now, &mut open.connection, &mut self.scratch);
             let Some(segment) = open.connection.poll_transmit(now) else {
                 break;
             };
@@ -444,7 +444,7 @@ impl Endpoint {
         if connection.state() == State::Closed
             || segments == 0 && connection.state() == State::Listen
         {
-            self.forget(key);
+            self.remove(key);
             return;
         }
         let timer = connection.next_timeout();
@@ -484,7 +484,7 @@ fn push(out: &mut VecDeque<Vec<u8>>, from: NodeId, dst: IpAddr, ident: &mut u16,
     };
     let src = address_of(from, ip);
     let mut bytes = Vec::with_capacity(packet.ip_len() as usize);
-    // The endpoint only makes segments that the headers can encode.
+    // The endpoint builds no segments that the headers cannot encode.
     let made = farlink_wire::encode_prefix(&packet, Addresses { src, dst }, u32::MAX, &mut bytes);
     debug_assert!(made.is_ok(), "{made:?}");
     if made.is_ok() {
@@ -500,8 +500,8 @@ const fn version(address: IpAddr) -> IpVersion {
     }
 }
 
-/// Returns the client identity of a TCP Fast Open cookie (RFC 7413, 4.1.2: the client's address).
-/// For IPv6 the identity is the interface part of the address.
+/// Returns the client identity of a TCP Fast Open cookie: the client's address (RFC 7413, 4.1.2),
+/// and for IPv6 the interface part of the address.
 fn client(address: IpAddr) -> u32 {
     match address {
         IpAddr::V4(address) => address.into(),
@@ -519,14 +519,14 @@ impl Fetching {
     fn start(&mut self, now: Instant) -> Option<Key> {
         self.at.filter(|&at| at <= now)?;
         self.at = None;
-        self.until.get_or_insert(now + PATIENCE);
+        self.until.get_or_insert(now + TIME_LIMIT);
         let key = (self.from, self.port, self.next_port);
         self.next_port = self.next_port.wrapping_add(1).max(DYNAMIC);
         self.key = Some(key);
         Some(key)
     }
 
-    /// Handles the end of the fetch's connection. A refused fetch is tried again.
+    /// Handles the end of the fetch's connection. A refused fetch is repeated later.
     fn ended(&mut self, now: Instant, fetched: Fetched) {
         if fetched.failure == Some(CloseReason::Refused) && self.until.is_some_and(|u| now < u) {
             self.at = Some(now + RETRY);

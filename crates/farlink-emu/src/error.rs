@@ -8,7 +8,7 @@ pub enum EmuError {
     /// The scenario or an option is invalid, or cannot work with real packets.
     #[error("{0}")]
     Scenario(String),
-    /// Permission to make namespaces or devices is missing.
+    /// Permission to create namespaces or devices is missing.
     #[error(
         "{what}: not permitted; emulation makes network namespaces and TUN devices, {}",
         rights()
@@ -41,7 +41,7 @@ fn rights() -> &'static str {
 }
 
 impl EmuError {
-    /// Builds an error from the action that was tried and the system's error.
+    /// Builds an error from the failed action and the system's error.
     pub(crate) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
         let (what, source) = (what.into(), source.into());
         if source.kind() == io::ErrorKind::PermissionDenied {
@@ -51,9 +51,9 @@ impl EmuError {
         }
     }
 
-    /// Builds an error of an action on the device of a host.
+    /// Builds an error of an action on a host's device.
     pub(crate) fn device(done: &str, host: &str, source: io::Error) -> Self {
-        // The device was in another owner's namespace and was removed there (`ip link del`).
+        // The device was in the namespace of another owner, who removed it (`ip link del`).
         if source.raw_os_error() == Some(libc::EBADFD) {
             return Self::Machine(format!(
                 "the device of {host} is gone: somebody took it away"

@@ -1,6 +1,6 @@
 //! Ethernet between the emulation and a machine that is one of its hosts: adds and removes frame
 //! headers, and answers the machine's address requests (ARP, RFC 826; IPv6 neighbour discovery, RFC
-//! 4861). Works on bytes, without a device or clock.
+//! 4861). Processes bytes, without a device or clock.
 
 use farlink_wire::{NodeId, node_address, node_address6, node_of};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -39,21 +39,21 @@ impl Mac {
     }
 }
 
-/// Result of examining a frame.
+/// Result of a received frame.
 #[derive(PartialEq, Eq, Debug)]
-pub(crate) enum Seen {
-    /// An IP packet for the network, which follows the Ethernet header.
+pub(crate) enum FrameResult {
+    /// The frame has an IP packet for the network after its Ethernet header.
     Packet,
-    /// An address request, with the frame that answers it.
+    /// The frame is an address request. Has the frame that answers it.
     Answer(Vec<u8>),
-    /// The host's hardware address has just become known, so waiting packets can be sent.
+    /// The host's hardware address has become known, so waiting packets can be sent.
     Known,
-    /// A frame that the emulation ignores.
+    /// The emulation ignores the frame.
     Nothing,
 }
 
 /// The emulation's station on an Ethernet whose other station is a host. It answers for all
-/// addresses of the emulated network except the host's own.
+/// addresses of the emulated network but the host's own.
 #[derive(Debug)]
 pub(crate) struct Station {
     /// Hardware address of the emulation. It differs from that of the interface, so that the kernel
@@ -62,7 +62,7 @@ pub(crate) struct Station {
     /// Node of the host, and the number of nodes in the scenario.
     host: NodeId,
     nodes: u32,
-    /// The host's hardware address, once it is known.
+    /// The host's hardware address; `None` while it is unknown.
     peer: Option<Mac>,
 }
 
@@ -76,33 +76,33 @@ impl Station {
         }
     }
 
-    /// Discards the host's hardware address, so that it is resolved again.
-    pub(crate) fn forget(&mut self) {
+    /// Discards the host's hardware address, so it will be requested again.
+    pub(crate) fn clear_peer(&mut self) {
         self.peer = None;
     }
 
-    /// Examines a received frame.
-    pub(crate) fn see(&mut self, frame: &[u8]) -> Seen {
+    /// Processes a received frame.
+    pub(crate) fn on_frame(&mut self, frame: &[u8]) -> FrameResult {
         let (Some(to), Some(from)) = (Mac::at(frame), frame.get(6..).and_then(Mac::at)) else {
-            return Seen::Nothing;
+            return FrameResult::Nothing;
         };
         if from == self.mac || from.is_group() || !(to == self.mac || to.is_group()) {
-            return Seen::Nothing;
+            return FrameResult::Nothing;
         }
         let (Some(kind), Some(inside)) = (frame.get(12..HEADER), frame.get(HEADER..)) else {
-            return Seen::Nothing;
+            return FrameResult::Nothing;
         };
         match kind {
-            kind if kind == ARP => self.see_arp(inside),
+            kind if kind == ARP => self.on_arp(inside),
             kind if kind == IPV4 && to == self.mac => {
                 let own = node_address(self.host).octets();
                 if inside.get(12..16) == Some(&own) {
                     self.peer = Some(from);
                 }
-                Seen::Packet
+                FrameResult::Packet
             }
-            kind if kind == IPV6 => self.see_ipv6(to, from, inside),
-            _ => Seen::Nothing,
+            kind if kind == IPV6 => self.on_ipv6(to, from, inside),
+            _ => FrameResult::Nothing,
         }
     }
 
@@ -127,7 +127,7 @@ impl Station {
             let to = Mac([0x33, 0x33, a, b, c, d]);
             return self.neighbour(SOLICITATION, 0, target, self.link_local(), group, to);
         }
-        // A host ignores requests that come from its own address, so use another node's.
+        // A host ignores requests from its own address, so the request comes from another node's.
         let asking = NodeId(u32::from(self.host.0 == 0));
         self.arp(1, node_address(asking), node_address(self.host), None)
     }
@@ -156,33 +156,33 @@ impl Station {
         header
     }
 
-    /// Handles an ARP packet: stores the host's hardware address, and answers requests.
-    fn see_arp(&mut self, packet: &[u8]) -> Seen {
+    /// Processes an ARP packet: stores the host's hardware address, and answers requests.
+    fn on_arp(&mut self, packet: &[u8]) -> FrameResult {
         let Some(packet) = packet.get(..ARP_LEN).filter(|p| p[..6] == ARP_KIND) else {
-            return Seen::Nothing;
+            return FrameResult::Nothing;
         };
         let address =
             |at: usize| Ipv4Addr::new(packet[at], packet[at + 1], packet[at + 2], packet[at + 3]);
         let (asks, sender, target) = (packet[6..8] == [0, 1], address(14), address(24));
         let Some(from) = Mac::at(&packet[8..]).filter(|from| !from.is_group()) else {
-            return Seen::Nothing;
+            return FrameResult::Nothing;
         };
         let is_host = sender == node_address(self.host);
         if is_host {
             self.peer = Some(from);
         }
         if asks && self.has(target) {
-            // Answers an address probe, too (sender 0.0.0.0, RFC 5227, 2.1.1), because the address
-            // is in use.
-            Seen::Answer(self.arp(2, target, sender, Some(from)))
+            // An address probe (sender 0.0.0.0, RFC 5227, 2.1.1) is answered too, because the
+            // address is in use.
+            FrameResult::Answer(self.arp(2, target, sender, Some(from)))
         } else if is_host {
-            Seen::Known
+            FrameResult::Known
         } else {
-            Seen::Nothing
+            FrameResult::Nothing
         }
     }
 
-    /// Builds an ARP frame: a broadcast request (`what` = 1) or a reply to one station (2).
+    /// Builds an ARP frame: a broadcast request (`what` is 1), or a reply to one station (2).
     fn arp(&self, what: u8, from: Ipv4Addr, about: Ipv4Addr, to: Option<Mac>) -> Vec<u8> {
         let mut frame = self.header_to(to.unwrap_or(EVERYBODY), ARP).to_vec();
         frame.extend(ARP_KIND);
@@ -194,11 +194,11 @@ impl Station {
         frame
     }
 
-    fn see_ipv6(&mut self, to: Mac, from: Mac, packet: &[u8]) -> Seen {
+    fn on_ipv6(&mut self, to: Mac, from: Mac, packet: &[u8]) -> FrameResult {
         let is_packet = if to == self.mac {
-            Seen::Packet
+            FrameResult::Packet
         } else {
-            Seen::Nothing
+            FrameResult::Nothing
         };
         let Some((header, inside)) = packet.split_at_checked(IPV6_HEADER) else {
             return is_packet;
@@ -219,10 +219,10 @@ impl Station {
         // Ignores messages that a router forwarded or that were corrupted (RFC 4861, 7.1).
         let len = usize::from(u16::from_be_bytes([header[4], header[5]]));
         let Some(inside) = inside.get(..len).filter(|i| i.len() >= NEIGHBOUR) else {
-            return Seen::Nothing;
+            return FrameResult::Nothing;
         };
         if header[7] != 255 || inside[1] != 0 || checksum(source, destination, inside) != 0 {
-            return Seen::Nothing;
+            return FrameResult::Nothing;
         }
         let target: [u8; 16] = inside[8..NEIGHBOUR].try_into().unwrap_or_default();
         let target = Ipv6Addr::from(target);
@@ -243,18 +243,18 @@ impl Station {
         }
         if inside[0] == SOLICITATION && self.has(target) {
             let answer = if source.is_unspecified() {
-                // Tells all nodes that the probed address is in use (RFC 4861, 7.2.4).
+                // All nodes learn that the probed address is in use (RFC 4861, 7.2.4).
                 let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
                 let to = Mac([0x33, 0x33, 0, 0, 0, 1]);
                 self.neighbour(ADVERTISEMENT, 0x20, target, target, all, to)
             } else {
                 self.neighbour(ADVERTISEMENT, 0x60, target, target, source, entry)
             };
-            Seen::Answer(answer)
+            FrameResult::Answer(answer)
         } else if is_host {
-            Seen::Known
+            FrameResult::Known
         } else {
-            Seen::Nothing
+            FrameResult::Nothing
         }
     }
 
@@ -319,8 +319,8 @@ fn option_of(mut options: &[u8], kind: u8) -> Option<Mac> {
     None
 }
 
-/// Computes the checksum of an ICMPv6 message (RFC 4443, 2.3). The result is 0 for a message that
-/// contains its right checksum.
+/// Computes the checksum of an ICMPv6 message (RFC 4443, 2.3). The result is 0 if the message
+/// contains the right checksum.
 fn checksum(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> u16 {
     let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
     let parts = [&from.octets()[..], &to.octets(), message];
@@ -354,9 +354,9 @@ mod tests {
     fn arp_is_answered_for_every_node_but_the_host() {
         for (target, answered) in [(1, true), (2, false), (3, true), (4, false)] {
             let mut own = station();
-            let seen = own.see(&arp(1, [10, 0, 0, 2], [10, 0, 0, target]));
+            let seen = own.on_frame(&arp(1, [10, 0, 0, 2], [10, 0, 0, target]));
             if answered {
-                let Seen::Answer(frame) = seen else {
+                let FrameResult::Answer(frame) = seen else {
                     panic!("{target}")
                 };
                 assert_eq!(frame[..12], [THEIRS.0, OURS.0].concat());
@@ -364,32 +364,32 @@ mod tests {
                 assert_eq!(frame[22..32], [&OURS.0[..], &[10, 0, 0, target]].concat());
                 assert_eq!(frame[32..], [&THEIRS.0[..], &[10, 0, 0, 2]].concat());
             } else {
-                assert_eq!(seen, Seen::Known, "{target}");
+                assert_eq!(seen, FrameResult::Known, "{target}");
             }
             assert_eq!(own.peer, Some(THEIRS));
         }
-        // A station with a foreign address gets an answer and is not taken for the host. An address
-        // probe gets an answer, too.
+        // A station with a foreign address gets an answer, and is not taken for the host. So does
+        // an address probe.
         let mut own = station();
-        let seen = own.see(&arp(1, [10, 0, 0, 77], [10, 0, 0, 1]));
-        assert!(matches!(seen, Seen::Answer(_)));
+        let seen = own.on_frame(&arp(1, [10, 0, 0, 77], [10, 0, 0, 1]));
+        assert!(matches!(seen, FrameResult::Answer(_)));
         assert!(matches!(
-            own.see(&arp(1, [0; 4], [10, 0, 0, 3])),
-            Seen::Answer(_)
+            own.on_frame(&arp(1, [0; 4], [10, 0, 0, 3])),
+            FrameResult::Answer(_)
         ));
         assert_eq!(own.header(&[0x45]), None);
     }
 
-    /// Two stations resolve each other, as two emulations on one wire would.
+    /// Two stations resolve each other, as two emulations on the same Ethernet would.
     #[test]
     fn two_stations_resolve_each_other() {
         for ipv6 in [false, true] {
             let mut far = Station::new(THEIRS, NodeId(0), 3);
             let mut own = station();
-            let Seen::Answer(answer) = far.see(&own.request(ipv6)) else {
+            let FrameResult::Answer(answer) = far.on_frame(&own.request(ipv6)) else {
                 panic!("no answer")
             };
-            assert_eq!(own.see(&answer), Seen::Known);
+            assert_eq!(own.on_frame(&answer), FrameResult::Known);
             assert_eq!(own.peer, Some(THEIRS));
             let kind = if ipv6 { IPV6 } else { IPV4 };
             let header = own.header(&[if ipv6 { 0x60 } else { 0x45 }]).unwrap();
@@ -397,14 +397,13 @@ mod tests {
         }
     }
 
-    /// A request never has the address that it asks for as its source: for node 0 it comes from
-    /// node 1.
+    /// The source of a request is never the requested address. For node 0 it is node 1.
     #[test]
     fn a_request_never_has_its_target_as_source() {
         for host in 0..3 {
             let frame = Station::new(OURS, NodeId(host), 3).request(false);
             let mut there = Station::new(THEIRS, NodeId(9), 3);
-            let Seen::Answer(_) = there.see(&frame) else {
+            let FrameResult::Answer(_) = there.on_frame(&frame) else {
                 panic!("no question");
             };
             assert_ne!(frame[28..32], frame[38..42], "{host}");
@@ -425,8 +424,8 @@ mod tests {
     }
 
     /// Returns the destination and flags of an advertisement.
-    fn advertised(seen: Seen) -> ([u8; 6], Ipv6Addr, u8) {
-        let Seen::Answer(frame) = seen else {
+    fn advertised(seen: FrameResult) -> ([u8; 6], Ipv6Addr, u8) {
+        let FrameResult::Answer(frame) = seen else {
             panic!("{seen:?}");
         };
         let to: [u8; 16] = frame[38..54].try_into().unwrap();
@@ -437,14 +436,14 @@ mod tests {
         )
     }
 
-    /// A solicitation is answered. A node that probes a used address gets an answer to all nodes
-    /// (RFC 4861, 7.2.4).
+    /// A solicitation is answered. A probe of a used address is answered to all nodes (RFC 4861,
+    /// 7.2.4).
     #[test]
     fn neighbours_are_answered_for_the_nodes_and_the_emulations_own_address() {
         let host = node_address6(NodeId(1));
         for target in [node_address6(NodeId(0)), station().link_local()] {
             let mut own = station();
-            let answer = advertised(own.see(&solicitation(host, target)));
+            let answer = advertised(own.on_frame(&solicitation(host, target)));
             assert_eq!(answer, (THEIRS.0, host, 0x60));
             assert_eq!(own.peer, Some(THEIRS));
         }
@@ -452,20 +451,20 @@ mod tests {
         let looks = solicitation(Ipv6Addr::UNSPECIFIED, node_address6(NodeId(2)));
         let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
         assert_eq!(
-            advertised(own.see(&looks)),
+            advertised(own.on_frame(&looks)),
             ([0x33, 0x33, 0, 0, 0, 1], all, 0x20)
         );
         assert_eq!(own.peer, None);
         for other in [host, node_address6(NodeId(3))] {
             assert!(!matches!(
-                station().see(&solicitation(host, other)),
-                Seen::Answer(_)
+                station().on_frame(&solicitation(host, other)),
+                FrameResult::Answer(_)
             ));
         }
     }
 
-    /// The host's hardware address is learned from its packets. Packets of others, frames with a
-    /// multicast source, and the emulation's own reflected frames are ignored.
+    /// The host's hardware address is learned from its packets. Packets of other nodes, frames with
+    /// a multicast source, and the emulation's own reflected frames are ignored.
     #[test]
     fn the_hosts_hardware_address_is_learned_from_its_packets_only() {
         let packet = |ipv6: bool, node: u32| {
@@ -483,20 +482,20 @@ mod tests {
         };
         for ipv6 in [false, true] {
             let mut own = station();
-            assert_eq!(own.see(&packet(ipv6, 2)), Seen::Packet);
+            assert_eq!(own.on_frame(&packet(ipv6, 2)), FrameResult::Packet);
             assert_eq!(own.peer, None);
             for from in [OURS.0, [3, 0, 0, 0, 0, 1]] {
                 let mut frame = packet(ipv6, 1);
                 frame[6..12].copy_from_slice(&from);
-                assert_eq!(own.see(&frame), Seen::Nothing);
+                assert_eq!(own.on_frame(&frame), FrameResult::Nothing);
                 assert_eq!(own.peer, None);
             }
-            assert_eq!(own.see(&packet(ipv6, 1)), Seen::Packet);
+            assert_eq!(own.on_frame(&packet(ipv6, 1)), FrameResult::Packet);
             assert_eq!(own.peer, Some(THEIRS));
             let mut others = packet(ipv6, 1);
             others[..6].copy_from_slice(&[2, 0, 0, 0, 0, 0xcc]);
-            assert_eq!(own.see(&others), Seen::Nothing);
-            own.forget();
+            assert_eq!(own.on_frame(&others), FrameResult::Nothing);
+            own.clear_peer();
             assert_eq!(own.header(&[0x45]), None);
         }
         // A multicast address in a neighbour's option is ignored.
@@ -505,7 +504,7 @@ mod tests {
         let mut frame = far.neighbour(ADVERTISEMENT, 0x60, host, far.link_local(), to, OURS);
         frame[6..12].copy_from_slice(&THEIRS.0);
         let mut own = station();
-        assert_eq!(own.see(&frame), Seen::Nothing);
+        assert_eq!(own.on_frame(&frame), FrameResult::Nothing);
         assert_eq!(own.peer, None);
     }
 
@@ -513,15 +512,15 @@ mod tests {
     fn invalid_neighbour_messages_are_ignored() {
         let far = Station::new(THEIRS, NodeId(0), 3);
         let good = far.request(true);
-        // Wrong hop limit, wrong code, a changed bit in the target, a truncated target.
+        // Wrong hop limit, wrong code, a changed bit in the target, and a truncated target.
         for (at, what) in [(HEADER + 7, 64), (HEADER + 41, 1), (HEADER + 63, 9)] {
             let mut frame = good.clone();
             frame[at] = what;
-            assert_eq!(station().see(&frame), Seen::Nothing);
+            assert_eq!(station().on_frame(&frame), FrameResult::Nothing);
         }
         assert_eq!(
-            station().see(&good[..HEADER + IPV6_HEADER + 20]),
-            Seen::Nothing
+            station().on_frame(&good[..HEADER + IPV6_HEADER + 20]),
+            FrameResult::Nothing
         );
     }
 
@@ -547,8 +546,8 @@ mod tests {
                     *byte = next() as u8;
                 }
             }
-            let _ = own.see(&frame);
+            let _ = own.on_frame(&frame);
         }
-        assert_eq!(own.see(&[]), Seen::Nothing);
+        assert_eq!(own.on_frame(&[]), FrameResult::Nothing);
     }
 }

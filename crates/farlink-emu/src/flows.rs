@@ -1,5 +1,5 @@
-//! Rows of the TCP connections between hosts of a running emulation, built from the state that
-//! either end reports.
+//! Rows of the TCP connections between hosts of a running emulation, from the states of both ends
+//! or of one.
 
 use farlink_wire::{NodeId, node_of};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 pub(crate) struct End {
     pub(crate) local: SocketAddr,
     pub(crate) peer: SocketAddr,
-    /// Bytes that the peer acknowledged.
+    /// Number of bytes that the peer has acknowledged.
     pub(crate) acked: u64,
     /// Bytes received in order.
     pub(crate) received: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Sender {
     pub(crate) cwnd_bytes: Option<u64>,
     /// Slow start threshold; `None` while it is infinite.
     pub(crate) ssthresh_bytes: Option<u64>,
-    /// Bytes sent and neither acknowledged nor deemed lost.
+    /// Number of bytes in flight: sent, not acknowledged, and not considered lost.
     pub(crate) flight_bytes: Option<u64>,
     /// Smoothed round-trip time; `None` before the first sample.
     pub(crate) srtt_s: Option<f64>,
@@ -33,11 +33,11 @@ pub(crate) struct Sender {
     pub(crate) min_rtt_s: Option<f64>,
     /// Retransmission time-out.
     pub(crate) rto_s: Option<f64>,
-    /// Segments sent again.
+    /// Number of retransmitted segments.
     pub(crate) retransmissions: Option<u64>,
 }
 
-/// A connection, from the end with more acknowledged bytes to the other.
+/// A connection, in the direction from the end with more acknowledged bytes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct Flow {
     /// Host that sends.
@@ -50,18 +50,18 @@ pub(crate) struct Flow {
     acked_bytes: u64,
     /// Bytes received in the other direction.
     returned_bytes: u64,
-    /// Packets of all flows in the queues along the path.
+    /// Number of packets of all flows in the queues of the path.
     waiting: u64,
-    /// Bytes of these packets, IP headers included.
+    /// Number of bytes of these packets, with IP headers.
     waiting_bytes: u64,
     /// Sender state.
     #[serde(flatten)]
     sender: Sender,
 }
 
-/// Joins the two ends of each connection between hosts into one row. An end matches a host by its
-/// IPv4 or IPv6 address. `waits` returns the packets and bytes queued on the path from one host to
-/// another.
+/// Combines the two ends of each connection between hosts into one row. An end belongs to the host
+/// with its IPv4 or IPv6 address. `waits` returns the numbers of packets and bytes in the queues of
+/// the path from one host to another.
 pub(crate) fn flows(
     hosts: &[(&str, NodeId)],
     ends: &[End],
@@ -80,8 +80,8 @@ pub(crate) fn flows(
         let item = ends[0];
         let sends = |end: &End| end.acked.max(end.received) == end.acked;
         let other = ends.get(1).copied();
-        // If only one end can be queried, its received bytes are those that the peer has sent
-        // successfully.
+        // If only one end can be queried, the bytes that it received are those acknowledged to the
+        // peer.
         let (acked, returned, from, to, sender) = match other {
             Some(other) if other.acked > item.acked => (
                 other.acked,
@@ -160,7 +160,8 @@ mod tests {
     const LEFT: &str = "10.0.0.1:5001";
     const RIGHT: &str = "10.0.0.3:40000";
 
-    /// Both ends form one row, from the end that sent more, in whichever order they are listed.
+    /// Both ends form one row, in the direction from the end that sent more, for either order in
+    /// the list.
     #[test]
     fn a_connection_is_one_row_from_its_sender() {
         let ends = [end(LEFT, RIGHT, 900, 10), end(RIGHT, LEFT, 10, 950)];
@@ -229,7 +230,8 @@ mod tests {
         assert_eq!(sender["cwnd_bytes"], json!(901));
     }
 
-    /// Connections within a host, and those of an attached host to other networks, are left out.
+    /// Connections within a host, and connections of an attached host with other networks, are not
+    /// listed.
     #[test]
     fn foreign_connections_are_left_out() {
         let ends = [

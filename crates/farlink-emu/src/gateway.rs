@@ -1,6 +1,6 @@
-//! A gateway makes another machine a host of the unit's scenario. Packets of the machine go to the
+//! A gateway makes another machine a host of the unit's scenario. The machine's packets go to the
 //! unit through an encrypted tunnel, and packets that the emulated network delivers to the host
-//! come back.
+//! come back through it.
 
 use crate::EmuError;
 use crate::attach::{Attach, Attached};
@@ -28,11 +28,11 @@ use tunnel::{Tunnel, UnitMessage};
 
 mod tunnel;
 
-/// Longest wait for packets, in milliseconds, after which due timers are checked.
+/// Maximum wait for packets in milliseconds, after which timers are checked.
 const TICK_MS: u16 = 20;
-/// Interval of the reports to the unit: drops of the device, and the place of the host.
+/// Interval of reports to the unit about drops of the device and the position of the host.
 const REPORT_INTERVAL: Interval = Interval::from_millis(500);
-/// Packets that are carried in one direction before the other direction is served.
+/// Maximum number of packets that are carried in one direction before the other is served.
 const BATCH: usize = 64;
 
 /// Options of a gateway.
@@ -41,19 +41,18 @@ const BATCH: usize = 64;
 pub struct GatewayOptions {
     /// Address of the unit, as `HOST:PORT`.
     pub join: String,
-    /// Name of the scenario's host that this machine stands for.
+    /// Name of the scenario's host that this machine becomes.
     pub host: String,
     /// Key that the unit printed.
     pub key: String,
-    /// Program to run; the gateway ends with the program. Without a program, the gateway runs until
-    /// it is stopped.
+    /// Program to run. The gateway ends with the program; without one, it runs until it is stopped.
     pub program: Option<Vec<String>>,
     /// Existing interface, bridge or namespace to use instead of a new namespace.
     pub attach: Option<Attach>,
-    /// Set to attach even an interface that carries the machine's own connections.
+    /// Set if even an interface that carries the machine's own connections may be attached.
     pub force: bool,
-    /// Path of the host, as (seconds from the start, x and y in metres). The host moves in a
-    /// straight line between places, and stays at the last.
+    /// Path of the host as (seconds from the start, x and y in metres). The host moves in straight
+    /// lines between these positions, and stays at the last.
     pub places: Vec<(f64, f64, f64)>,
     /// Seconds after which the gateway ends.
     pub seconds: Option<f64>,
@@ -78,18 +77,18 @@ pub struct GatewayDone {
     pub delivered: u64,
     /// Packets that the machine's kernel refused.
     pub refused: u64,
-    /// Packets not sent, because the session's keys had expired or the socket was full. Packets
-    /// that were lost on the way to an unreachable unit are not included.
+    /// Number of packets that were not sent because the session's keys had expired or the socket
+    /// was full. Packets lost on the way to an unreachable unit do not count.
     pub unsent: u64,
     /// Packets that the host's device dropped.
     pub overflowed: u64,
     /// Datagrams that failed authentication.
     pub forged: u64,
-    /// Authentic datagrams that had been received before.
+    /// Number of authentic datagrams that had already been received.
     pub replayed: u64,
-    /// Number of times that contact with the unit was lost.
+    /// Number of times that the unit was lost.
     pub lost: u64,
-    /// Set if the unit announced its end.
+    /// Set if the unit has announced its end.
     pub unit_ended: bool,
     /// Exit code of the program.
     pub exit_code: i32,
@@ -107,7 +106,7 @@ fn wait(socket: &UdpSocket, host: Option<&Host>, stop: Option<&EventFd>) -> Resu
     }
 }
 
-/// Returns the place at `time` (s), by linear interpolation between `places`.
+/// Returns the position at `time` (s), by linear interpolation between `places`.
 fn place_at(places: &[(f64, f64, f64)], time: f64) -> Option<(f64, f64)> {
     let next = places.partition_point(|&(at, ..)| at <= time);
     let Some(&(since, x, y)) = next.checked_sub(1).and_then(|last| places.get(last)) else {
@@ -120,14 +119,14 @@ fn place_at(places: &[(f64, f64, f64)], time: f64) -> Option<(f64, f64)> {
     Some((x + share * (to_x - x), y + share * (to_y - y)))
 }
 
-/// A host and its tunnel, with the buffers for carrying packets between them.
+/// A host and its tunnel, with the buffers for the packets between them.
 struct Gateway<'a> {
     tunnel: &'a mut Tunnel,
     host: &'a mut Host,
     buffer: Vec<u8>,
     pieces: Pieces,
     packets: Vec<(Vec<u8>, bool)>,
-    /// Identification of the last packet sent, which all its pieces carry.
+    /// Identification of the last sent packet, which all its pieces have.
     ident: u32,
 }
 
@@ -155,7 +154,7 @@ impl<'a> Gateway<'a> {
         clock: &impl Fn() -> Instant,
         notices: &Sender<String>,
     ) -> Result<(), EmuError> {
-        // Falls back to normal priority if real-time priority is not permitted.
+        // Without permission for real-time priority, normal priority is used.
         let _realtime = realtime::enter(Mode::Best)?;
         let (mut last_report, began) = (None::<Instant>, clock());
         self.tunnel.declare_ready(began);
@@ -170,7 +169,7 @@ impl<'a> Gateway<'a> {
             }
             self.send_to_unit(clock)?;
             let now = clock();
-            if let Some(line) = self.tunnel.work(now) {
+            if let Some(line) = self.tunnel.on_tick(now) {
                 // The receiver may be gone.
                 let _ = notices.send(line);
             }
@@ -181,7 +180,7 @@ impl<'a> Gateway<'a> {
         }
     }
 
-    /// Delivers packets from the unit to the host, until none waits or the unit ends.
+    /// Delivers packets of the unit to the host until none is left or the unit ends.
     fn deliver_to_host(
         &mut self,
         clock: &impl Fn() -> Instant,
@@ -222,7 +221,7 @@ impl<'a> Gateway<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Sends packets of the host to the unit, cut into pieces that fit into datagrams.
+    /// Sends packets of the host to the unit, in pieces that fit into datagrams.
     fn send_to_unit(&mut self, clock: &impl Fn() -> Instant) -> Result<(), EmuError> {
         for _ in 0..BATCH {
             let packets = &mut self.packets;
@@ -250,7 +249,7 @@ impl<'a> Gateway<'a> {
         Ok(())
     }
 
-    /// Reports to the unit the drops of the device and the place of the host.
+    /// Reports the drops of the device and the position of the host to the unit.
     fn report(&mut self, now: Instant, place: Option<(f64, f64)>) {
         self.host.look_at_device();
         let packets = self.host.counters.overflowed;
@@ -295,7 +294,7 @@ impl GatewayOptions {
     }
 }
 
-/// Runs the program, if there is one, until it ends or `is_over`. Returns its exit code.
+/// Runs the program, if any, until its end or until `is_over`. Returns its exit code.
 fn run_program<E>(
     reaper: &Reaper,
     command: Option<(&str, Command)>,
@@ -312,7 +311,7 @@ fn run_program<E>(
     Ok(code)
 }
 
-/// Carries packets while the program runs, or until it is stopped. Returns the exit code.
+/// Carries packets while the program runs, or until the gateway is stopped. Returns the exit code.
 fn run<E>(
     options: &GatewayOptions,
     tunnel: &mut Tunnel,
@@ -362,11 +361,11 @@ fn clock_since(began: std::time::Instant) -> impl Fn() -> Instant {
 }
 
 /// Joins a unit as a host of its scenario, and carries packets until the program ends, the gateway
-/// is stopped or the unit ends. `tick` is called regularly with new status lines. It stops the
-/// gateway by `Ok(false)` or an error, which is returned.
+/// is stopped or the unit ends. `tick` is called regularly with new status lines. If it returns
+/// `Ok(false)` or an error, the gateway stops; an error is returned.
 ///
 /// # Errors
-/// If the options are wrong, the unit refuses or does not answer, or a system call fails.
+/// If the options are wrong, if the unit refuses or does not answer, or if a system call fails.
 pub fn gateway<E>(
     options: &GatewayOptions,
     mut tick: impl FnMut(&[String]) -> Result<bool, E>,
@@ -376,8 +375,8 @@ pub fn gateway<E>(
     options.check()?;
     let mut tunnel = Tunnel::open(options)?;
     Host::check()?;
-    // Started before the handshake, so that missing privileges are reported even if the unit is
-    // down.
+    // Started before the handshake, so missing privileges are reported even if the unit does not
+    // answer.
     let reaper = Reaper::start(&[])?;
     let welcome = match tunnel.join(&clock, &mut tick)? {
         Ok(Some(welcome)) => welcome,

@@ -1,5 +1,5 @@
-//! Hosts of an emulation: a network namespace with a TUN device into the engine, a user-space TCP,
-//! an attached machine or namespace, or a gateway.
+//! Hosts of an emulation: a network namespace with a TUN device to the engine, a user-space TCP, an
+//! attached machine or namespace, or a gateway.
 
 use crate::EmuError;
 use crate::attach::{self, Attach};
@@ -23,12 +23,11 @@ use std::path::Path;
 
 /// Name of the TUN device in each namespace.
 pub(crate) const DEVICE: &str = "farlink0";
-/// Smallest, initial and largest TCP buffer of the kernel (`tcp_rmem`, `tcp_wmem`) in bytes: 64 MiB
-/// exceeds the bandwidth-delay product of any path of interest.
+/// Minimum, initial and maximum TCP buffer of the kernel (`tcp_rmem`, `tcp_wmem`) in bytes. 64 MiB
+/// exceeds the bandwidth-delay product of any relevant path.
 const TCP_MEMORY: &str = "4096 131072 67108864";
 
-/// IPv6 settings that stop the kernel from sending packets of its own and from adding further
-/// addresses.
+/// IPv6 settings with which the kernel sends no packets of its own and adds no further addresses.
 const QUIET: [(&str, &str); 5] = [
     ("disable_ipv6", "0"),
     ("accept_ra", "0"),
@@ -42,7 +41,7 @@ const QUIET: [(&str, &str); 5] = [
 pub struct HostConfig {
     /// MTU of the hosts' devices, in bytes.
     pub mtu: u32,
-    /// Congestion control of the host's kernel; `None` leaves the kernel's default.
+    /// Congestion control of the host's kernel; `None` for the kernel's default.
     pub congestion: Option<String>,
     /// Set to disable merging of segments: each read or write of the device carries one packet.
     pub plain: bool,
@@ -51,9 +50,10 @@ pub struct HostConfig {
     /// Set if the hosts get an IPv6 default route into the emulated network.
     pub uplink6: bool,
     /// Set if the kernel's arrival times of packets are used, which are earlier than the times of
-    /// the reads.
+    /// reads.
     pub timed: bool,
-    /// Program and arguments that restore what the uplink changed, run if farlink is killed.
+    /// Program with arguments that undoes the changes of the uplink. It is run if farlink is
+    /// killed.
     pub sweeper: Vec<String>,
 }
 
@@ -81,14 +81,14 @@ pub struct Host {
     pub(crate) port: Port,
     /// Counters of sent and received packets.
     pub counters: Counters,
-    /// The attached interface, bridge or namespace, in words; `None` for farlink's own hosts.
+    /// Description of the attached interface, bridge or namespace; `None` for other hosts.
     pub attached: Option<String>,
-    /// The file /proc/net/dev of the host's namespace, which counts drops of the device, and the
-    /// name of the device.
+    /// The file /proc/net/dev of the host's namespace, which has the device's drops, and the name
+    /// of the device.
     devices: Option<(File, String)>,
 }
 
-/// Way by which packets get to and from a host.
+/// Connection of a host to the engine.
 #[derive(Debug)]
 pub(crate) enum Port {
     /// A kernel in a namespace.
@@ -109,8 +109,8 @@ pub(crate) enum Port {
 }
 
 impl Port {
-    /// Returns a descriptor that becomes readable when packets arrive. A user-space host has none
-    /// and is polled.
+    /// Returns a descriptor that is readable when packets have arrived; `None` for hosts that are
+    /// polled or have no descriptor.
     pub(crate) fn readable(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Kernel { tun, .. } => Some(tun.as_fd()),
@@ -140,8 +140,8 @@ impl Port {
         }
     }
 
-    /// Delivers a packet to the host. `at` is the network's time, `now` the wall clock's. The
-    /// counts returned here and by [`Self::flush`] add up to all packets.
+    /// Delivers a packet to the host. `at` is the network's time, `now` that of the wall clock. The
+    /// counts returned by this function and by [`Self::flush`] add up to all packets.
     pub(crate) fn write(&mut self, at: Instant, now: Instant, raw: &Raw) -> io::Result<Written> {
         match self {
             Self::Kernel { tun, .. } => tun.write(raw),
@@ -157,7 +157,7 @@ impl Port {
         }
     }
 
-    /// Writes buffered packets, because no more packets are due now.
+    /// Writes buffered packets, because no further packets are due now.
     pub(crate) fn flush(&mut self) -> io::Result<Written> {
         match self {
             Self::Kernel { tun, .. } => tun.flush(),
@@ -174,14 +174,14 @@ pub struct Counters {
     pub sent: u64,
     /// Packets delivered to the host.
     pub delivered: u64,
-    /// Packets sent by the host that are not complete IP packets.
+    /// Number of packets from the host that were not complete IP packets.
     pub not_ip: u64,
-    /// Packets sent by the host to an address outside the emulated network.
+    /// Number of packets from the host to addresses outside of the emulated network.
     pub no_host: u64,
     /// Packets that the host's kernel refused.
     pub refused: u64,
-    /// Packets that the host's kernel dropped because the queue of the device was full: the host
-    /// sent faster than the engine reads. Segments that the kernel merged count as one.
+    /// Number of packets that the kernel dropped because the device's queue was full: the host sent
+    /// faster than the engine read. Segments that the kernel had merged count as one.
     pub overflowed: u64,
 }
 
@@ -239,14 +239,14 @@ impl Host {
             return;
         };
         let mut table = String::new();
-        // If the table cannot be read, the counter keeps its value.
+        // If the table cannot be read, the counter does not change.
         let _ = devices
             .rewind()
             .and_then(|()| devices.read_to_string(&mut table));
         self.counters.overflowed = dropped(&table, name).unwrap_or(self.counters.overflowed);
     }
 
-    /// Builds a user-space host. `server` is the node from which it fetches.
+    /// Builds a user-space host. `server` is the node from which the host fetches.
     pub(crate) fn in_user_space(
         name: &str,
         node: NodeId,
@@ -263,7 +263,7 @@ impl Host {
         }
     }
 
-    /// Builds a host that stands for a gateway on another machine.
+    /// Builds a host for a gateway on another machine.
     pub(crate) fn of_gateway(name: &str, node: NodeId, peer: Peer) -> Self {
         Self {
             name: name.to_owned(),
@@ -275,7 +275,7 @@ impl Host {
         }
     }
 
-    /// Checks that the machine has what hosts with their own kernel need: TUN devices and the rest.
+    /// Checks that the machine has TUN devices and all else that hosts with a kernel need.
     pub(crate) fn check() -> Result<(), EmuError> {
         if !fs::exists(tun::DEVICES).unwrap_or(true) {
             return Err(EmuError::Machine(format!(
@@ -351,7 +351,7 @@ impl Host {
             .inside(|| {
                 let has_ipv6 = fs::exists("/proc/sys/net/ipv6")?;
                 if has_ipv6 {
-                    // Router and neighbour discovery would add packets that no program sent.
+                    // Router and neighbour discovery would send packets that no program sent.
                     for (key, value) in QUIET {
                         set(&format!("ipv6/conf/default/{key}"), value)?;
                     }
@@ -361,7 +361,7 @@ impl Host {
                 control.up("lo")?;
                 control.mtu(DEVICE, config.mtu)?;
                 control.queue(DEVICE, DEVICE_QUEUE)?;
-                // All hosts are in 10.0.0.0/8, so the route of that network reaches them.
+                // All hosts are in 10.0.0.0/8, so the route to this network reaches them.
                 control.address(DEVICE, node_address(node), Ipv4Addr::new(255, 0, 0, 0))?;
                 control.up(DEVICE)?;
                 if has_ipv6 {
@@ -373,7 +373,7 @@ impl Host {
                 if config.uplink6 && has_ipv6 {
                     control.default_route6(DEVICE)?;
                 }
-                // Otherwise new connections would inherit the ssthresh of an earlier run.
+                // Otherwise new connections would start with the ssthresh of an earlier run.
                 set("ipv4/tcp_no_metrics_save", "1")?;
                 set("ipv4/tcp_rmem", TCP_MEMORY)?;
                 set("ipv4/tcp_wmem", TCP_MEMORY)?;
@@ -410,7 +410,7 @@ impl Host {
     }
 }
 
-/// Opens the counters of the devices in the calling thread's namespace.
+/// Opens the counters of devices in the calling thread's namespace.
 fn own_devices() -> io::Result<File> {
     File::open("/proc/thread-self/net/dev")
 }
@@ -430,11 +430,11 @@ fn attach_kernel(
         let control = Control::open()?;
         control.mtu(device, config.mtu)?;
         control.queue(device, DEVICE_QUEUE)?;
-        // Routes only the emulated network's addresses to the device, and leaves all others to the
-        // namespace.
+        // Only addresses of the emulated network are routed to the device. The namespace keeps its
+        // routes to all others.
         control.address(device, node_address(node), attach::network(nodes).1)?;
-        // Changes only the settings of farlink's device. Without IPv6 in the kernel, the files do
-        // not exist.
+        // Only settings of farlink's device change. Without IPv6 in the kernel, the files do not
+        // exist.
         for (key, value) in QUIET {
             let _ = set(&format!("ipv6/conf/{device}/{key}"), value);
         }
@@ -462,8 +462,8 @@ fn in_use(to: &Attach, host: &str) -> EmuError {
     ))
 }
 
-/// Returns the packets that the device dropped before the engine read them: in /proc/net/dev the
-/// fourth transmit counter, after eight receive counters.
+/// Returns the number of packets that the device dropped before the engine read them. In
+/// /proc/net/dev this is the fourth transmit counter, after eight receive counters.
 fn dropped(table: &str, device: &str) -> Option<u64> {
     let mut rows = table.lines().filter_map(|line| line.split_once(':'));
     let (_, numbers) = rows.find(|(name, _)| name.trim() == device)?;

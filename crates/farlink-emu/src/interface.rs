@@ -1,5 +1,5 @@
-//! Configuration of network interfaces (addresses, routes, state) by the ioctls of netdevice(7),
-//! without the programs `ip addr`, `ip link` and `ip route`.
+//! Configuration of network interfaces (addresses, routes, state) with the ioctls of netdevice(7),
+//! so the programs `ip addr`, `ip link` and `ip route` are not needed.
 
 use nix::errno::Errno;
 use std::io;
@@ -67,7 +67,7 @@ impl Control {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    fn ask(&self, what: libc::c_ulong, request: &mut Request) -> io::Result<()> {
+    fn ioctl(&self, what: libc::c_ulong, request: &mut Request) -> io::Result<()> {
         // SAFETY: callers fill the field that the ioctl `what` reads, and the fields that it writes
         // have no invalid values.
         let result =
@@ -80,9 +80,9 @@ impl Control {
     pub(crate) fn address(&self, name: &str, address: Ipv4Addr, mask: Ipv4Addr) -> io::Result<()> {
         let mut r = request(name);
         r.value.address = sockaddr(address);
-        self.ask(libc::SIOCSIFADDR, &mut r)?;
+        self.ioctl(libc::SIOCSIFADDR, &mut r)?;
         r.value.address = sockaddr(mask);
-        self.ask(libc::SIOCSIFNETMASK, &mut r)
+        self.ioctl(libc::SIOCSIFNETMASK, &mut r)
     }
 
     /// Adds an IPv4 default route through an interface.
@@ -171,24 +171,24 @@ impl Control {
         Ok(())
     }
 
-    /// Largest packet.
+    /// Sets the MTU of an interface.
     pub(crate) fn mtu(&self, name: &str, bytes: u32) -> io::Result<()> {
         let mut r = request(name);
         r.value.number = bytes as libc::c_int;
-        self.ask(libc::SIOCSIFMTU, &mut r)
+        self.ioctl(libc::SIOCSIFMTU, &mut r)
     }
 
     /// Sets the length of an interface's transmit queue, in packets.
     pub(crate) fn queue(&self, name: &str, packets: u32) -> io::Result<()> {
         let mut r = request(name);
         r.value.number = packets as libc::c_int;
-        self.ask(libc::SIOCSIFTXQLEN, &mut r)
+        self.ioctl(libc::SIOCSIFTXQLEN, &mut r)
     }
 
     /// Returns the flags of an interface (`IFF_UP` and others).
     pub(crate) fn flags(&self, name: &str) -> io::Result<libc::c_int> {
         let mut r = request(name);
-        self.ask(libc::SIOCGIFFLAGS, &mut r)?;
+        self.ioctl(libc::SIOCGIFFLAGS, &mut r)?;
         // SAFETY: the call before wrote the flags.
         Ok(libc::c_int::from(unsafe { r.value.flags }))
     }
@@ -198,7 +198,7 @@ impl Control {
         let flags = self.flags(name)?;
         let mut r = request(name);
         r.value.flags = (flags | libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-        self.ask(libc::SIOCSIFFLAGS, &mut r)
+        self.ioctl(libc::SIOCSIFFLAGS, &mut r)
     }
 
     /// Returns the index of an interface.
@@ -213,7 +213,7 @@ impl Control {
 
     fn number(&self, what: libc::c_ulong, name: &str) -> io::Result<libc::c_int> {
         let mut r = request(name);
-        self.ask(what, &mut r)?;
+        self.ioctl(what, &mut r)?;
         // SAFETY: both ioctls write a number.
         Ok(unsafe { r.value.number })
     }
@@ -221,7 +221,7 @@ impl Control {
     /// Returns the hardware type of an interface; 1 is Ethernet (`ARPHRD_ETHER`).
     pub(crate) fn hardware(&self, name: &str) -> io::Result<u16> {
         let mut r = request(name);
-        self.ask(libc::SIOCGIFHWADDR, &mut r)?;
+        self.ioctl(libc::SIOCGIFHWADDR, &mut r)?;
         // SAFETY: the call before wrote an address.
         Ok(unsafe { r.value.hardware }.sa_family)
     }
@@ -237,7 +237,7 @@ impl Control {
             *to = from as libc::c_char;
         }
         r.value.hardware = address;
-        self.ask(libc::SIOCSIFHWADDR, &mut r)
+        self.ioctl(libc::SIOCSIFHWADDR, &mut r)
     }
 
     /// Adds an interface to a bridge as a port.
@@ -246,6 +246,6 @@ impl Control {
         const SIOCBRADDIF: libc::c_ulong = 0x89a2;
         let mut r = request(bridge);
         r.value.number = self.index(port)?;
-        self.ask(SIOCBRADDIF, &mut r)
+        self.ioctl(SIOCBRADDIF, &mut r)
     }
 }

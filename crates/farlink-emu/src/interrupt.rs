@@ -10,15 +10,15 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Time for the program to end by a SIGINT of its own before farlink sends it one.
+/// Time in which the program may end by its own SIGINT, before farlink sends one to it.
 const OWN_SIGNAL: Duration = Duration::from_millis(200);
-/// Time for the program to end after a SIGINT to farlink.
+/// Time in which the program may end after a SIGINT to farlink.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Set once another process has sent SIGINT.
 static RECEIVED: AtomicBool = AtomicBool::new(false);
 
-/// Handler for SIGINT from other processes. Dropping the value restores the handler from before.
+/// Handler for SIGINT from other processes. Dropping the value restores the previous handler.
 pub(crate) struct Watch {
     before: libc::sigaction,
 }
@@ -78,7 +78,7 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Forwards the signal once to a program that did not get it together with farlink. Returns
+    /// Sends the signal once to a program that did not get it together with farlink. Returns
     /// whether the program's time to end is over.
     pub(crate) fn is_over(&mut self, program: &Child) -> bool {
         if self.since.is_none() && Watch::is_received() {

@@ -1,4 +1,4 @@
-//! Lateness of packets: the time from when a packet was due until it left, plus the longest time
+//! Lateness of packets: the time from a packet's due time to its departure, plus the longest time
 //! that it may have waited before the engine read it.
 
 use farlink_tcp::Interval;
@@ -57,7 +57,7 @@ impl Lateness {
         self.max = self.max.max(nanos);
     }
 
-    /// Packets counted.
+    /// Returns the number of packets.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -67,7 +67,7 @@ impl Lateness {
         Interval::from_nanos(self.sum.checked_div(self.count).unwrap_or(0))
     }
 
-    /// Greatest.
+    /// Returns the maximum.
     pub fn max(&self) -> Interval {
         Interval::from_nanos(self.max)
     }

@@ -1,7 +1,7 @@
-//! Runs the engine on the wall clock with real packets. The hosts are network namespaces, each with
-//! a TUN device into the engine as its only uplink.
+//! Runs the engine on the wall clock with real packets. The hosts are network namespaces. The only
+//! uplink of each is a TUN device to the engine.
 //!
-//! Linux only. Making network namespaces needs root.
+//! For Linux only. Creating network namespaces requires root.
 #![cfg(target_os = "linux")]
 
 mod admission;

@@ -1,5 +1,5 @@
-//! Network namespaces, one for each host. `ip netns` lists their names, and [`sweep`] recognizes
-//! those of killed runs by the name.
+//! Network namespaces, one for each host. `ip netns` lists their names, by which [`sweep`]
+//! recognizes those of killed runs.
 
 use crate::EmuError;
 use crate::uplink;
@@ -25,13 +25,13 @@ pub(crate) const NAMES: &CStr = c"/run/netns";
 /// follow.
 const PREFIX: &str = "farlink-";
 
-/// A named network namespace. Dropping the value removes the name if farlink made it. The kernel
-/// ends the namespace with its last process.
+/// A named network namespace. Dropping the value removes the name if farlink created it. The kernel
+/// removes the namespace after its last process.
 #[derive(Debug)]
 pub struct Namespace {
     path: PathBuf,
     file: File,
-    /// Set if this run made the namespace; the name is then removed with it.
+    /// Set if this run created the namespace, and so removes its name.
     own: bool,
 }
 
@@ -39,19 +39,19 @@ pub struct Namespace {
 /// `None` if the process does not exist.
 fn began(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program may hold anything but ends at the last ")".
+    // The program's name may contain any character, and ends at the last ")".
     let rest = stat.rsplit_once(')')?.1;
     rest.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// Returns the inode number of this process's PID namespace. A process number is only valid within
-/// its PID namespace.
+/// Returns the inode number of this process's PID namespace, because a process number is only valid
+/// in its PID namespace.
 fn process_namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino())
 }
 
-/// Returns the prefix of all names of this process: its number and its start, so that [`sweep`] can
-/// tell it from a dead process.
+/// Returns the prefix of all names of this process: its number and its start time, by which
+/// [`sweep`] distinguishes it from ended processes.
 pub(crate) fn own_prefix() -> String {
     let process = std::process::id();
     let since = began(process).unwrap_or(0);
@@ -68,12 +68,12 @@ fn path_of(directory: &'static CStr) -> &'static Path {
     Path::new(OsStr::from_bytes(directory.to_bytes()))
 }
 
-/// Makes /run/netns a shared mount, as `ip netns add` does at its first use. If `ip` did so after
-/// farlink made its names, that mount would cover the names and they could not be removed.
+/// Makes /run/netns a shared mount, as `ip netns add` does when first used. If `ip` did so after
+/// farlink created its names, that mount would hide the names, and they could not be removed.
 fn share_names() -> io::Result<()> {
     let names = path_of(NAMES);
     fs::create_dir_all(names)?;
-    // `ip netns` takes this lock too, so that two concurrent processes make one mount.
+    // `ip netns` uses this lock too, so concurrent processes create only one mount.
     let lock = Flock::lock(File::open(names)?, FlockArg::LockExclusive).map_err(|(_, e)| e)?;
     let none = None::<&str>;
     let shared = MsFlags::MS_SHARED | MsFlags::MS_REC;
@@ -133,10 +133,10 @@ impl Namespace {
         }
     }
 
-    /// Opens a namespace that farlink did not make. Dropping the value leaves it as it is.
+    /// Opens a namespace that farlink did not create. Dropping the value does not change it.
     ///
     /// # Errors
-    /// If `path` cannot be opened. If `path` is no network namespace, [`Self::inside`] fails later.
+    /// If `path` cannot be opened. If it is not a network namespace, [`Self::inside`] fails later.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         Ok(Self {
             path: path.to_owned(),
@@ -145,7 +145,7 @@ impl Namespace {
         })
     }
 
-    /// Returns the device and inode, which tell namespaces apart.
+    /// Returns device and inode, which identify the namespace.
     pub(crate) fn number(&self) -> Option<(u64, u64)> {
         self.file.metadata().ok().map(|m| (m.dev(), m.ino()))
     }
@@ -188,9 +188,9 @@ impl Namespace {
         command_in(&self.file, program, names)
     }
 
-    /// Returns a path for other processes, valid as long as this process lives. The path is that of
-    /// the descriptor: the name is not visible in all mount namespaces (not if `ip netns exec`
-    /// started this process), and the name of a foreign namespace may be gone.
+    /// Returns a path for other processes, valid while this process lives. It is that of the
+    /// descriptor, because the name is not visible in all mount namespaces (not if `ip netns exec`
+    /// started this process), and the name of a foreign namespace may have been removed.
     pub(crate) fn place(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
     }
@@ -222,7 +222,7 @@ pub(crate) fn command_in(
         command.pre_exec(move || {
             let file = std::os::fd::BorrowedFd::borrow_raw(fd);
             setns(file, CloneFlags::CLONE_NEWNET)?;
-            // A private mount namespace, so that only this command sees the replaced files.
+            // The mount namespace is private, so only this command sees the replaced files.
             let none = None::<&str>;
             unshare(CloneFlags::CLONE_NEWNS)?;
             mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?;
@@ -236,7 +236,7 @@ pub(crate) fn command_in(
                     none,
                 )?;
             }
-            // A new PID namespace numbers processes differently, so /proc is mounted anew. If the
+            // A new PID namespace has other process numbers, so /proc is mounted again. If the
             // kernel refuses, programs see the outer process numbers in /proc.
             let safe = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
             let _ = mount(Some("proc"), "/proc", Some("proc"), safe, none);
@@ -255,19 +255,19 @@ impl Drop for Namespace {
 }
 
 fn remove(path: &Path) {
-    // The next sweep retries a removal that fails now.
+    // If the removal fails, the next sweep retries it.
     let _ = umount2(path, MntFlags::MNT_DETACH);
     let _ = fs::remove_file(path);
 }
 
-/// Folder of the files of a run, named as its namespaces are.
+/// Folder of the files of runs, which have names like namespaces.
 pub(crate) const FILES: &CStr = c"/run/farlink";
 
 fn not_written(error: io::Error) -> EmuError {
     EmuError::system(format!("write {}", path_of(FILES).display()), error)
 }
 
-/// File of this run. Dropping the value removes the file.
+/// A file of this run. Dropping the value removes the file.
 #[derive(Debug)]
 pub(crate) struct RunFile(PathBuf);
 
@@ -278,8 +278,7 @@ impl RunFile {
         Ok(file)
     }
 
-    /// Writes a hosts file with the machine's own entries and the addresses of the emulation's
-    /// hosts.
+    /// Writes a hosts file with the machine's entries and the addresses of the emulation's hosts.
     pub(crate) fn of_hosts<N: AsRef<str>>(
         hosts: impl Iterator<Item = (N, String)>,
     ) -> Result<Self, EmuError> {
@@ -290,7 +289,7 @@ impl RunFile {
         Self::create("hosts", &(names + "\n"))
     }
 
-    /// Reserves a path for a file that the caller creates, such as a socket.
+    /// Returns the path of a file that the caller will create, such as a socket.
     pub(crate) fn named(name: &str) -> Result<Self, EmuError> {
         fs::create_dir_all(path_of(FILES)).map_err(not_written)?;
         Ok(RunFile(path_of(FILES).join(own_name(name))))
@@ -307,7 +306,7 @@ impl Drop for RunFile {
     }
 }
 
-/// Inode number of the initial PID namespace, the ancestor of all others (`PID_NS_INIT_INO` of
+/// Inode number of the initial PID namespace, the ancestor of all others (`PID_NS_INIT_INO` in
 /// linux/nsfs.h).
 const FIRST_PROCESSES: u64 = 0xefff_fffc;
 
@@ -318,8 +317,9 @@ fn process_namespaces() -> BTreeSet<u64> {
     spaces.map(|space| space.ino()).collect()
 }
 
-/// Removes namespaces and files that killed runs left behind, and returns their names. Those made
-/// in another PID namespace are only removed from the initial one, where its processes are visible.
+/// Removes namespaces and files that killed runs have left, and returns their names. Those of
+/// another PID namespace are only removed by a process in the initial one, where the processes of
+/// all are visible.
 pub fn sweep() -> Vec<String> {
     uplink::sweep();
     let mut gone = Vec::new();
@@ -338,7 +338,7 @@ pub fn sweep() -> Vec<String> {
         let is_over = if space == own {
             u32::try_from(process).ok().and_then(began) != Some(since)
         } else {
-            // The run was nested in a host of another run, and ended with it.
+            // The run was in a host of another run, and ended with it.
             own == FIRST_PROCESSES
                 && !spaces
                     .get_or_insert_with(process_namespaces)

@@ -1,13 +1,13 @@
-//! Segmentation offload. A super-packet that the kernel hands over is split into the packets it
-//! stands for, and consecutive segments are merged into a super-packet for the receiving kernel
-//! (virtio 1.2, 5.1.6; linux `virtio_net.h`). The emulated network carries the packets one by one.
+//! Segmentation offload. A super-packet of the kernel is split into its packets, and consecutive
+//! segments are merged into a super-packet for the receiving kernel (virtio 1.2, 5.1.6; linux
+//! `virtio_net.h`). The emulated network carries single packets.
 
 use farlink_wire::Raw;
 
-/// `struct virtio_net_hdr` in front of each packet, in the byte order of the host.
+/// Length of `struct virtio_net_hdr`, which precedes each packet, in the byte order of the host.
 pub(crate) const HEADER: usize = 10;
-/// Flag `NEEDS_CSUM`: in a packet that was read, the checksum must still be completed. In one that
-/// is written, the kernel need not verify it.
+/// Flag `NEEDS_CSUM`. The checksum of a packet that was read is incomplete; the kernel need not
+/// verify that of a packet that is written.
 const NEEDS_CHECKSUM: u8 = 1;
 /// Flag `DATA_VALID`: the checksum was verified.
 const DATA_VALID: u8 = 2;
@@ -17,9 +17,9 @@ const GSO_TCP4: u8 = 1;
 const GSO_TCP6: u8 = 4;
 /// GSO type of a UDP super-packet over IPv4 or IPv6.
 const GSO_UDP: u8 = 5;
-/// Bit of the GSO type: only the first segment carries CWR.
+/// Bit of the GSO type: only the first segment has CWR.
 const GSO_ECN: u8 = 0x80;
-/// Longest IPv4 packet, and longest IPv6 payload, in bytes.
+/// Maximum length of an IPv4 packet and of an IPv6 payload, in bytes.
 const LONGEST: usize = 65_535;
 /// Length of an IPv6 header without extension headers.
 const IPV6: usize = 40;
@@ -31,8 +31,8 @@ const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
 const CWR: u8 = 0x80;
 
-/// Returns the ones' complement sum, computed in the host's byte order, which does not affect the
-/// result (RFC 1071, 2 B).
+/// Returns the ones' complement sum, computed in the host's byte order, on which the result does
+/// not depend (RFC 1071, 2 B).
 fn sum(bytes: &[u8], start: u64) -> u64 {
     let mut total = start;
     let mut words = bytes.chunks_exact(4);
@@ -90,8 +90,8 @@ fn finish_ip(packet: &mut [u8], header: usize) {
     packet[10..12].copy_from_slice(&checksum);
 }
 
-/// Returns the lengths of the IP and the TCP header. `None` if the packet is a fragment,
-/// incomplete, not TCP, or has IPv6 extension headers.
+/// Returns the lengths of the IP and TCP headers. `None` if the packet is a fragment, incomplete,
+/// not TCP, or has IPv6 extension headers.
 fn headers(packet: &[u8]) -> Option<(usize, usize)> {
     let ip = if is_ipv6(packet) {
         let len = IPV6 + usize::from(be16(packet.get(..6)?, 4));
@@ -107,9 +107,9 @@ fn headers(packet: &[u8]) -> Option<(usize, usize)> {
     (ip >= 20 && tcp >= 20 && ip + tcp <= packet.len()).then_some((ip, tcp))
 }
 
-/// Splits what was read from a device into packets with complete checksums. `each` gets each
-/// packet, and whether its checksum is known to be right. `buffer` returns empty buffers. Unknown
-/// formats are passed on unchanged.
+/// Splits the data of a read into packets with complete checksums. `each` gets each packet, and
+/// whether its checksum is known to be right. `buffer` returns empty buffers. Unknown formats are
+/// passed unchanged.
 pub(crate) fn split(
     read: &[u8],
     mut buffer: impl FnMut() -> Vec<u8>,
@@ -129,7 +129,7 @@ pub(crate) fn split(
     let (start, at) = (half(6), half(6) + half(8));
     let unfinished = flags & NEEDS_CHECKSUM != 0 && at + 2 <= out.len() && start < out.len();
     if unfinished {
-        // The kernel left the sum of the pseudo-header in the checksum field.
+        // The kernel has put the sum of the pseudo-header into the checksum field.
         let mut checksum = folded(sum(&out[start..], 0));
         if at == start + 6 && checksum == [0, 0] {
             checksum = [0xff, 0xff]; // UDP, where 0 stands for none (RFC 768)
@@ -139,8 +139,8 @@ pub(crate) fn split(
     each(out, unfinished);
 }
 
-/// Splits a TCP or UDP super-packet whose transport header begins at byte `at` into parts with
-/// `size` bytes of data each. Returns whether it was a valid super-packet.
+/// Splits a TCP or UDP super-packet, whose transport header begins at byte `at`, into parts with
+/// `size` bytes of data. Returns whether the super-packet was valid.
 fn split_parts(
     packet: &[u8],
     kind: u8,
@@ -157,7 +157,7 @@ fn split_parts(
         _ => return false,
     };
     let is_tcp = protocol == TCP;
-    // In IPv6, extension headers may come before the transport header.
+    // In IPv6, extension headers may precede the transport header.
     let begins = match packet.first() {
         Some(first) if !is_ipv6 => at >= 20 && usize::from(first & 15) * 4 == at,
         _ => at >= IPV6,
@@ -202,15 +202,15 @@ fn split_parts(
     count > 0
 }
 
-/// Consecutive TCP segments of one connection that are written as one super-packet. All but the
-/// last have the same size, as the kernel's GRO would merge them.
+/// Consecutive TCP segments of a connection that are written as one super-packet. All but the last
+/// have the same size, as after the kernel's GRO.
 #[derive(Debug, Default)]
 pub(crate) struct Merge {
-    /// virtio header followed by the merged packet. Only valid if `segments` > 0.
+    /// The virtio header and the merged packet. Only valid if `segments` > 0.
     out: Vec<u8>,
     ip: usize,
     tcp: usize,
-    /// Data bytes of the first segment, which no later one may exceed.
+    /// Data length of the first segment, which no later segment may exceed.
     size: usize,
     segments: u64,
     next: u32,
@@ -227,8 +227,8 @@ impl Merge {
     /// Merges a packet if it continues the super-packet. Returns whether it was merged.
     pub(crate) fn add(&mut self, raw: &Raw) -> bool {
         let packet = raw.bytes();
-        // A packet with a wrong or unverified checksum is written alone, so that the receiver sees
-        // the checksum as sent.
+        // A packet whose checksum is wrong or unverified is written alone, so the receiver sees the
+        // checksum as it was sent.
         if self.segments == 0 || self.last || !raw.is_checked() || packet.len() > LONGEST {
             return false;
         }
@@ -240,10 +240,10 @@ impl Merge {
         let data = packet.len() - ip - tcp;
         let same = |from: usize, to: usize| first[from..to] == packet[from..to];
         let same_ip = if is_ipv6(first) {
-            // Must be equal: traffic class and flow label, hop limit, addresses.
+            // Traffic class, flow label, hop limit and addresses must be equal.
             same(0, 4) && same(7, ip)
         } else {
-            // Must be equal: DSCP and ECN; flags, TTL and protocol; addresses and options.
+            // DSCP, ECN, flags, TTL, protocol, addresses and options must be equal.
             same(0, 2) && same(6, 10) && same(12, ip)
         };
         let flags = packet[ip + 13];
@@ -267,7 +267,7 @@ impl Merge {
         true
     }
 
-    /// Starts a super-packet with its first packet. The one before must have been taken.
+    /// Starts a super-packet with its first packet. The previous one must have been written.
     pub(crate) fn begin(&mut self, raw: &Raw) {
         let packet = raw.bytes();
         self.out.clear();
@@ -308,8 +308,8 @@ impl Merge {
             (head[0], head[1]) = (NEEDS_CHECKSUM, kind);
             finish_ip(packet, ip);
             let [a, b] = folded(pseudo(packet, TCP, packet.len() - ip));
-            // For `NEEDS_CSUM` the field holds the plain sum of the pseudo-header. `folded`
-            // returned its complement.
+            // With `NEEDS_CSUM`, the field has the sum of the pseudo-header itself, of which
+            // `folded` has returned the complement.
             packet[ip + 16..ip + 18].copy_from_slice(&[!a, !b]);
         }
         (&self.out, segments)
@@ -361,8 +361,8 @@ mod tests {
 
     const SIZE: usize = 1001;
 
-    /// Merging and splitting returns the original packets, except that IPv4 identifications are
-    /// renumbered. The sequence number wraps during the test.
+    /// Splitting a merged super-packet returns the original packets, except that IPv4
+    /// identifications are renumbered. The sequence number wraps in this test.
     #[test]
     fn merged_packets_are_split_into_the_originals() {
         for version in [IpVersion::V4, IpVersion::V6] {
@@ -395,7 +395,7 @@ mod tests {
         assert!(!merge.add(&raw(&packets[0])), "the last was short");
         let (written, count) = merge.finish();
         assert_eq!(count, 4);
-        // Completing the checksum as the kernel does gives the right one.
+        // If the checksum is completed as by the kernel, it is right.
         let mut whole = written[HEADER..].to_vec();
         let finished = folded(sum(&whole[ip..], 0));
         whole[ip + 16..ip + 18].copy_from_slice(&finished);
@@ -443,15 +443,14 @@ mod tests {
         ] {
             assert!(!takes(&raw(&first), &raw(&other)));
         }
-        // Packets that differ in DSCP, TTL, port, acknowledgment, window or timestamp are not
-        // merged.
+        // Packets with another DSCP, TTL, port, acknowledgment, window or timestamp are not merged.
         for at in [1, 8, 21, 31, 35, 45] {
             let mut other = raw(&good).into_bytes();
             other[at] ^= 1;
             finish_ip(&mut other, 20);
             assert!(!takes(&raw(&first), &raw(&other)), "{at}");
         }
-        // In IPv6: traffic class, flow label, hop limit, address or port.
+        // In IPv6, the traffic class, flow label, hop limit, addresses and ports differ.
         let sixth = |seq, fill| raw(&segment_of(IpVersion::V6, seq, &[fill; SIZE], Flags::ACK));
         let (first6, good6) = (sixth(100, 1), sixth(after, 2));
         assert!(takes(&first6, &good6));
@@ -481,7 +480,7 @@ mod tests {
         );
     }
 
-    /// The input is a packet whose checksum a kernel left to the device.
+    /// A kernel has left the checksum of this packet to the device.
     #[test]
     fn an_incomplete_checksum_is_completed() {
         let bytes = segment(5, &[3; 11], Flags::ACK);
@@ -510,8 +509,8 @@ mod tests {
         }
     }
 
-    /// TCP and UDP super-packets over both IP versions are split into three parts, the last of them
-    /// shorter. Checksums, lengths and sequence numbers are right in each.
+    /// TCP and UDP super-packets of both IP versions are split into three parts, the last of which
+    /// is shorter. Checksums, lengths and sequence numbers of all parts are right.
     #[test]
     fn tcp_and_udp_super_packets_of_both_ip_versions_are_split() {
         let kinds = [
@@ -565,13 +564,13 @@ mod tests {
                     assert_eq!(part[ip + 13], flags);
                 }
             }
-            // A super-packet whose GSO type is of the other IP version is passed on unchanged.
+            // A super-packet with the GSO type of the other IP version is passed unchanged.
             if kind != GSO_UDP {
                 let mut other = read.clone();
                 other[1] = GSO_TCP4 + GSO_TCP6 - kind;
                 assert_eq!(parts(&other).len(), 1);
             }
-            // Cut short, too.
+            // Truncated super-packets cause no panic.
             for len in 0..HEADER + ip + own {
                 let _ = parts(&read[..len]);
             }

@@ -1,15 +1,15 @@
-//! Limit of open files of the process: many hosts need more than the usual 1,024.
+//! Limit of open files of the process, because many hosts need more than the usual 1,024.
 
 use crate::EmuError;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Files per host: namespace, device, counters, arrival times, capture, and the temporary ones
-/// while the host is created.
+/// Number of files per host: namespace, device, counters, arrival times, capture, and temporary
+/// files during its creation.
 const OF_HOST: u64 = 8;
-/// Other files: libraries, the event loop, clients of `farlink ctl`.
+/// Number of other files: libraries, the event loop, and clients of `farlink ctl`.
 const OF_REST: u64 = 64;
 
-/// Raises the limit of open files to what this number of hosts needs.
+/// Raises the limit of open files for this number of hosts.
 ///
 /// # Errors
 /// If the system's hard limit is lower.

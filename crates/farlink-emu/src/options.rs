@@ -13,31 +13,32 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// All settings of an emulation except its scenario. Missing keys have their default.
+/// All settings of an emulation but its scenario. Absent keys have their default.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Number of the run, which seeds the channels' random numbers.
     pub run: u64,
-    /// Programs that are started before `main` and killed after it.
+    /// Programs that start before `main` and are killed after it.
     pub servers: Vec<Task>,
-    /// Main program; the emulation ends with it.
+    /// Main program. The emulation ends with it.
     pub main: Option<Task>,
     /// Congestion control of the hosts' kernels; `None` for the kernel's default.
     pub tcp: Option<String>,
-    /// Seconds after which the emulation ends in any case.
+    /// Seconds after which the emulation ends, even if `main` runs.
     pub seconds: Option<f64>,
     /// User-space hosts.
     pub endpoints: Vec<UserSpace>,
-    /// Transfer of checked data. Its ends that are user-space hosts serve or fetch the data.
+    /// Transfer of checked data. Those of its ends that are user-space hosts serve or fetch the
+    /// data.
     pub transfer: Option<Transfer>,
     /// Set to disable merging of segments: each read or write of a device carries one packet.
     pub plain: bool,
-    /// Real-time priority: required if true, off if false, and used if possible if `None`.
+    /// Real-time priority: required if true, off if false, used if permitted if `None`.
     pub realtime: Option<bool>,
     /// Directory for captures.
     pub pcap: Option<PathBuf>,
-    /// Captured bytes of each packet; 0 for all.
+    /// Number of captured bytes of each packet; 0 for all.
     pub snaplen: u32,
     /// Set if the kernels' TCP state is sampled.
     pub sample: bool,
@@ -45,16 +46,16 @@ pub struct Options {
     pub attach: Vec<Attached>,
     /// Host that stands for this machine, through which the other hosts reach the internet.
     pub internet: Option<String>,
-    /// Set to attach even an interface that carries the machine's own connections.
+    /// Set if even an interface that carries the machine's own connections may be attached.
     pub force: bool,
-    /// Makes this emulation a unit: all hosts that are neither in user space nor attached are
-    /// gateways on other machines.
+    /// Makes this emulation a unit: hosts that are neither in user space nor attached are gateways
+    /// on other machines.
     pub unit: Option<UnitOptions>,
     /// Set if a SIGINT from another process ends the program and the run. [`crate::emulate`] must
     /// then be called on the main thread.
     pub interrupt: bool,
-    /// Absolute path and arguments of a program that calls [`crate::sweep`], run if farlink is
-    /// killed while `internet` is set. If empty, the next run cleans up.
+    /// Absolute path and arguments of a program that calls [`crate::sweep`]. It is run if farlink
+    /// is killed while `internet` is set. If empty, the next run cleans up.
     pub sweeper: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Work on many threads, because creating and removing a host is mostly waiting for the kernel.
+//! Work on many threads, because a host's creation and removal mostly waits for the kernel.
 
 /// Runs `work` on each item, on up to 32 threads. The results are in the order of the items.
 pub(crate) fn in_parallel<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> U + Sync) -> Vec<U> {

@@ -1,7 +1,7 @@
-//! The unit's side of a gateway: its sessions, the measured delay of its tunnel, and its counters.
+//! A gateway as seen by the unit: its sessions, the measured delay of its tunnel, and its counters.
 
 use crate::tun::Written;
-use crate::tunnel::{Bad, Inner, Pieces, RoundTrips, Session, cut};
+use crate::tunnel::{Inner, Pieces, Rejection, RoundTrips, Session, cut};
 use farlink_tcp::{Instant, Interval};
 use farlink_wire::Raw;
 use serde::Serialize;
@@ -10,16 +10,17 @@ use std::hash::{BuildHasher, Hasher};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
-/// Silence after which the unit counts a gateway as lost, and a gateway the unit.
+/// Time without a datagram after which the unit considers a gateway lost, and a gateway the unit.
 pub(crate) const LOST_AFTER: Interval = Interval::from_secs(3);
-/// Interval of probes, and the shorter interval until 2 * `MIN_ROUND_TRIPS` round trips are measured.
+/// Interval of probes. The shorter interval is used until 2 * `MIN_ROUND_TRIPS` round trips are
+/// measured.
 const PROBE: Interval = Interval::from_millis(250);
 const FIRST_PROBE: Interval = Interval::from_millis(50);
-/// Number of measured round trips from which the tunnel's delay is estimated.
+/// Number of measured round trips that an estimate of the tunnel's delay needs.
 const MIN_ROUND_TRIPS: usize = 8;
-/// Interval at which the estimate of the tunnel's delay is compared with the allowance.
+/// Interval at which the tunnel's estimated delay is compared with the compensated delay.
 const ALLOWANCE_INTERVAL: Interval = Interval::from_millis(500);
-/// Smallest change of the tunnel's delay that changes the allowance (or 10 %, if that is more).
+/// Minimum change of the tunnel's delay that changes the compensation (or 10 %, if that is more).
 const SMALLEST_CHANGE: Interval = Interval::from_micros(50);
 
 /// A session and the address of its gateway.
@@ -30,22 +31,23 @@ pub(crate) struct Association {
     pub(crate) to: SocketAddr,
 }
 
-/// Counters of a gateway besides those of its packets.
+/// Counters of a gateway in addition to those of its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub(crate) struct PeerCounts {
-    /// Number of times that the gateway joined, the first included.
+    /// Number of times that the gateway joined, including the first.
     pub(crate) joined: u64,
-    /// Number of losses.
+    /// Number of times that the gateway was lost.
     pub(crate) lost: u64,
-    /// Packets for the gateway that were dropped while it was away.
+    /// Number of packets for the gateway that were dropped while it was absent.
     pub(crate) away: u64,
-    /// Datagrams that failed authentication.
+    /// Number of datagrams that failed authentication.
     pub(crate) forged: u64,
-    /// Authentic datagrams that had been received before.
+    /// Number of authentic datagrams that had already been received.
     pub(crate) replayed: u64,
-    /// Datagrams of this gateway that were lost in finished sessions.
+    /// Number of datagrams of this gateway that were lost in ended sessions.
     pub(crate) missing: u64,
-    /// Packets that the device on the gateway's machine dropped, as the gateway reports.
+    /// Number of packets that the device on the gateway's machine dropped, as reported by the
+    /// gateway.
     pub(crate) overflowed: u64,
 }
 
@@ -53,11 +55,11 @@ pub(crate) struct PeerCounts {
 #[derive(Debug)]
 pub(crate) struct Peer {
     socket: Arc<UdpSocket>,
-    /// Random number of the gateway's process, by which a rejoining gateway is recognized.
+    /// Random number of the gateway's process. A gateway with the same number is rejoining.
     pub(crate) instance: u64,
     current: Option<Association>,
-    /// Session of an answered handshake. It replaces `current` once a datagram arrives in it, which
-    /// a replayed handshake cannot produce.
+    /// Session of an answered handshake. It replaces `current` when a datagram arrives in it,
+    /// because a replayed handshake cannot cause such a datagram.
     next: Option<(u64, Association)>,
     previous: Option<Association>,
     pub(crate) is_here: bool,
@@ -68,9 +70,9 @@ pub(crate) struct Peer {
     joined: Instant,
     pub(crate) place: Option<(f64, f64)>,
     allowance_checked: Instant,
-    /// One-way delay of the tunnel for which an allowance is made.
+    /// One-way delay of the tunnel that is compensated.
     pub(crate) allowed: Option<Interval>,
-    /// Part of `allowed` that could be subtracted from the scenario's delays.
+    /// Part of `allowed` that was subtracted from the scenario's delays.
     pub(crate) taken_off: Interval,
     pieces: Pieces,
     ident: u32,
@@ -82,7 +84,7 @@ pub(crate) struct Peer {
 /// Result of handling an authentic datagram of the gateway.
 #[derive(Debug)]
 pub(crate) enum PeerEvent {
-    /// The datagram is fully handled.
+    /// Nothing remains to be done.
     Nothing,
     /// A packet; the flag is set if its checksum is known to be right.
     Packet(Vec<u8>, bool),
@@ -111,16 +113,16 @@ impl Peer {
             taken_off: Interval::ZERO,
             pieces: Pieces::default(),
             ident: 0,
-            // Starts at a random number. Datagrams for a session of an earlier unit are then rarely
-            // mistaken for forged datagrams of a session of this unit.
+            // The serial number starts at a random value, so datagrams for a session of an earlier
+            // unit are rarely taken for forged datagrams of a session of this unit.
             serial: RandomState::new().build_hasher().finish() as u16,
             counts: PeerCounts::default(),
             datagram: Vec::new(),
         }
     }
 
-    /// Returns the number of a new session: the host's index in the upper 16 bits, a serial number
-    /// in the lower.
+    /// Returns the number of a new session: the host's index in the upper 16 bits, and a serial
+    /// number in the lower 16 bits.
     pub(crate) fn own_number(&mut self, host: usize) -> u32 {
         self.serial = self.serial.wrapping_add(1);
         (host as u32) << 16 | u32::from(self.serial)
@@ -146,13 +148,13 @@ impl Peer {
         self.pieces.incomplete
     }
 
-    /// Stores the session of an answered handshake. The session starts when the gateway first sends
-    /// in it.
+    /// Stores the session of an answered handshake. The session starts with the gateway's first
+    /// datagram in it.
     pub(crate) fn answered(&mut self, instance: u64, association: Association) {
         self.next = Some((instance, association));
     }
 
-    /// Returns the one-way delay of the tunnel and its jitter, if enough round trips were measured.
+    /// Returns the one-way delay of the tunnel and its jitter if enough round trips were measured.
     pub(crate) fn path(&self) -> Option<(Interval, Interval)> {
         let known = self.trips.len() >= MIN_ROUND_TRIPS;
         Some((self.trips.one_way()?, self.trips.jitter()?)).filter(|_| known)
@@ -211,16 +213,16 @@ impl Peer {
         }
     }
 
-    /// Tells the gateway that the unit ends.
+    /// Announces the end of the unit to the gateway.
     pub(crate) fn send_bye(&mut self, now: Instant) {
         if self.is_here {
             self.send(now, Inner::Bye);
         }
     }
 
-    /// Detects a lost gateway, and sends a probe if one is due. Returns whether the gateway was
-    /// lost by this call.
-    pub(crate) fn work(&mut self, now: Instant) -> bool {
+    /// Detects the loss of the gateway, and sends a probe if one is due. Returns whether the
+    /// gateway was lost in this call.
+    pub(crate) fn on_tick(&mut self, now: Instant) -> bool {
         if !self.is_here {
             return false;
         }
@@ -249,7 +251,7 @@ impl Peer {
         to: u32,
         number: u64,
         body: &[u8],
-    ) -> Result<(bool, PeerEvent), Bad> {
+    ) -> Result<(bool, PeerEvent), Rejection> {
         let mut plain = Vec::new();
         let joins = self
             .next
@@ -261,13 +263,13 @@ impl Peer {
             let known = self.current.iter_mut().chain(&mut self.previous);
             known.into_iter().find(|association| association.own == to)
         };
-        let association = association.ok_or(Bad::Old)?;
+        let association = association.ok_or(Rejection::Old)?;
         association
             .session
             .open(now, number, body, &mut plain)
             .inspect_err(|bad| match bad {
-                Bad::Forged | Bad::Old => self.counts.forged += 1,
-                Bad::Replayed => self.counts.replayed += 1,
+                Rejection::Forged | Rejection::Old => self.counts.forged += 1,
+                Rejection::Replayed => self.counts.replayed += 1,
             })?;
         // The datagram is authentic, so its source is the gateway's current address.
         association.to = from;
@@ -276,7 +278,8 @@ impl Peer {
             let another = self.instance != instance;
             is_new = !self.is_here || another;
             let before = self.current.replace(association);
-            // Late datagrams of the previous session are accepted, unless it was another gateway's.
+            // Late datagrams of the previous session are accepted if it belonged to the same
+            // gateway.
             let (kept, over) = if another {
                 (None, before)
             } else {
@@ -288,7 +291,7 @@ impl Peer {
             self.previous = kept;
             self.instance = instance;
         } else if !self.is_here {
-            // The unit had counted the gateway as lost, but the gateway did not notice the gap.
+            // The unit considered the gateway lost, but the gateway did not notice the gap.
             is_new = true;
         }
         if is_new {
@@ -306,7 +309,7 @@ impl Peer {
     fn on_message(&mut self, now: Instant, own: u32, plain: &[u8]) -> PeerEvent {
         match Inner::read(plain) {
             Some(Inner::Probe { at }) => self.send(now, Inner::Echo { at, held: 0 }),
-            // An echo of a probe sent before the last join would include the time of the
+            // The echo of a probe that was sent before the last join would include the time of the
             // interruption.
             Some(Inner::Echo { at, .. }) if at < self.joined.as_nanos() => {}
             Some(Inner::Echo { at, held }) => {
@@ -328,8 +331,8 @@ impl Peer {
             Some(Inner::Overflowed { packets }) => self.counts.overflowed = packets,
             Some(Inner::Bye) => {
                 self.is_here = false;
-                // Both sessions end, so that datagrams which the `Bye` overtook do not rejoin the
-                // gateway.
+                // Both sessions end, so datagrams that arrive after the `Bye` but were sent before
+                // it do not rejoin the gateway.
                 let over = self.current.take().into_iter().chain(self.previous.take());
                 self.counts.missing += over.map(|old| old.session.missing()).sum::<u64>();
                 return PeerEvent::Bye;

@@ -1,8 +1,8 @@
-//! Ethernet port of the emulation to a machine that is a host: on an interface (packet socket) or
-//! on a bridge (TAP device). Neither changes the interface, so nothing has to be restored: the
-//! kernel closes both with the process, however it ends.
+//! Ethernet port of the emulation to a machine that is a host, on an interface (packet socket) or a
+//! bridge (TAP device). Neither changes the interface, so nothing must be restored: the kernel
+//! closes both with the process, however it ends.
 
-use crate::ethernet::{self, Mac, Seen, Station};
+use crate::ethernet::{self, FrameResult, Mac, Station};
 use crate::interface::Control;
 use crate::offload::{self, HEADER};
 use crate::packet_socket::{self, set, set_filter, step};
@@ -18,17 +18,17 @@ use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Number of packets that are kept while the machine's hardware address is unknown.
+/// Maximum number of packets that wait while the machine's hardware address is unknown.
 const WAITING: usize = 100;
 /// Interval of ARP requests or neighbour solicitations (RFC 4861, 10: 1 s; RFC 826 sets none).
 const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
-/// Time for which a packet waits for address resolution: three requests, as in Linux (arp(7),
-/// `mcast_solicit`).
-const PATIENCE: Duration = Duration::from_secs(3);
-/// Interval of attempts to bind to an interface that is gone.
+/// Time for which a packet waits for address resolution: that of three requests, as in Linux
+/// (arp(7), `mcast_solicit`).
+const TIME_LIMIT: Duration = Duration::from_secs(3);
+/// Interval of attempts to bind to an interface that has vanished.
 const REBIND_INTERVAL: Duration = Duration::from_millis(500);
-/// Receive buffer of the packet socket in bytes. It holds fewer than [`tun::DEVICE_QUEUE`] frames
-/// of the smallest size.
+/// Receive buffer of the packet socket in bytes. It has room for fewer than [`tun::DEVICE_QUEUE`]
+/// frames of minimum length.
 const RECEIVE_BUFFER: libc::c_int = 3 << 20;
 /// `PACKET_IGNORE_OUTGOING` of linux/if_packet.h (4.20), which libc lacks.
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
@@ -39,35 +39,36 @@ pub(crate) struct EthernetPort {
     file: File,
     times: Times,
     station: Station,
-    /// Packets that wait for the machine's hardware address, and their arrival times.
+    /// Packets that wait for the machine's hardware address, each with its arrival time.
     waiting: VecDeque<(Instant, Vec<u8>)>,
     requested: Option<Instant>,
     frame: Vec<u8>,
-    /// Packets delivered and refused since the last [`Self::flush`].
+    /// Numbers of delivered and refused packets since the last [`Self::flush`].
     written: Written,
     /// Attached interface; `None` for a port of a bridge.
     interface: Option<Interface>,
 }
 
-/// Attached interface, which may vanish and come back.
+/// Attached interface, which may vanish and return.
 #[derive(Debug)]
 struct Interface {
     name: String,
     index: libc::c_int,
     /// Time of the last attempt to bind again; `None` while the interface works.
     bind_tried: Option<Instant>,
-    /// Lock against use of the interface by another emulation.
+    /// Lock that excludes other emulations from the interface.
     _claim: OwnedFd,
 }
 
 impl Interface {
-    /// Binds `file` to the interface. Returns whether the interface is a new one (its index
-    /// changed). Fails if the interface does not exist.
+    /// Binds `file` to the interface. Returns whether it is another interface with the same name
+    /// (its index has changed). Fails if the interface does not exist.
     fn enter(&mut self, file: &File) -> io::Result<bool> {
         let index = Control::open()?.index(&self.name)?;
         let is_other = index != self.index;
         if is_other {
-            // Promiscuous mode, because frames for `mac` are not for the interface's own address.
+            // In promiscuous mode, because frames for `mac` are not for the interface's own
+            // address.
             let promiscuous = libc::packet_mreq {
                 mr_ifindex: index,
                 mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
@@ -79,14 +80,14 @@ impl Interface {
             packet_socket::bind(file, index)?;
             self.index = index;
         }
-        // If the interface is down, the socket works again once it is up.
+        // If the interface is down, the socket works again when it is up.
         self.bind_tried = None;
         Ok(is_other)
     }
 }
 
-/// Returns a random, locally administered hardware address. It is unique on an Ethernet with high
-/// probability.
+/// Returns a random, locally administered hardware address, which is unique on an Ethernet with
+/// high probability.
 pub(crate) fn own_mac() -> Mac {
     let random = RandomState::new().build_hasher().finish();
     let [a, b, c, d, e, ..] = random.to_ne_bytes();
@@ -100,7 +101,7 @@ impl EthernetPort {
         let file = File::from(packet_socket::socket()?);
         set(&file, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1i32)?;
         set(&file, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32)?;
-        // The default buffer holds few packets.
+        // The default buffer has room for few packets.
         set(
             &file,
             libc::SOL_SOCKET,
@@ -119,16 +120,16 @@ impl EthernetPort {
         Ok(Self::new(file, station, Times::OfSocket, Some(interface)))
     }
 
-    /// Adds a port to a bridge. Returns it and the name of its device.
+    /// Adds a port to a bridge. Returns the port and the name of its device.
     pub(crate) fn of_bridge(bridge: &str, station: Station) -> io::Result<(Self, String)> {
         let kind = libc::IFF_TAP | libc::IFF_VNET_HDR;
         let (file, name) = tun::open("farlink%d", kind)?;
         let control = Control::open()?;
-        // The address begins with 0xfe, because a bridge adopts the least address of its ports.
+        // The address begins with 0xfe, because a bridge takes the lowest address of its ports.
         let Mac([_, a, b, c, d, e]) = own_mac();
         control.set_hardware(&name, [0xfe, a, b, c, d, e])?;
-        // Stops the kernel from sending IPv6 packets there. Without IPv6 in the kernel, the file
-        // does not exist.
+        // The kernel must not send IPv6 packets on this device. Without IPv6 in the kernel, the
+        // file does not exist.
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
         // A port with a smaller MTU would lower the bridge's MTU.
         control.mtu(&name, control.mtu_of(bridge)?)?;
@@ -152,7 +153,7 @@ impl EthernetPort {
         }
     }
 
-    /// Reads once, as [`crate::host::Port::read`] does, and answers ARP requests and neighbour
+    /// Reads once, as [`crate::host::Port::read`] does. Answers ARP requests and neighbour
     /// solicitations.
     pub(crate) fn read(
         &mut self,
@@ -170,8 +171,8 @@ impl EthernetPort {
                 self.times.drained();
                 return Ok(Read::Nothing);
             }
-            // The interface went down or vanished, or a packet did not fit through the socket. The
-            // run continues, because the interface may come back.
+            // The interface went down or vanished, or a packet was too long for the socket. The run
+            // continues, because the interface may return.
             Err(e) if is_of_interface(&e) => {
                 self.mark_unavailable();
                 return Ok(Read::Packets(None));
@@ -181,24 +182,24 @@ impl EthernetPort {
         let Some(frame) = scratch.get(HEADER..len) else {
             return Ok(Read::Packets(stamp));
         };
-        let came = stamp.or_else(|| self.times.of_packet(frame));
-        let seen = self.station.see(frame);
-        if let Seen::Answer(frame) = &seen {
+        let stamp = stamp.or_else(|| self.times.of_packet(frame));
+        let result = self.station.on_frame(frame);
+        if let FrameResult::Answer(frame) = &result {
             self.send(&[], frame)?;
         }
         if !self.waiting.is_empty() {
             self.send_waiting()?;
         }
-        if seen == Seen::Packet {
+        if result == FrameResult::Packet {
             let (head, behind) = scratch[..len].split_at_mut(ethernet::HEADER);
             let head: [u8; HEADER] = head[..HEADER].try_into().unwrap_or_default();
             behind[..HEADER].copy_from_slice(&without_frame(head));
             offload::split(behind, buffer, each);
         }
-        Ok(Read::Packets(came))
+        Ok(Read::Packets(stamp))
     }
 
-    /// Sends a packet, or keeps it until the machine's hardware address is known.
+    /// Sends a packet, or stores it until the machine's hardware address is known.
     pub(crate) fn write(&mut self, raw: &Raw) -> io::Result<()> {
         let packet = raw.bytes();
         if let Some(header) = self.station.header(packet) {
@@ -215,7 +216,7 @@ impl EthernetPort {
         self.request_address(packet[0] >> 4 == 6)
     }
 
-    /// Sends a request for the machine's hardware address, at most one per [`REQUEST_INTERVAL`].
+    /// Requests the machine's hardware address, at most once per [`REQUEST_INTERVAL`].
     fn request_address(&mut self, ipv6: bool) -> io::Result<()> {
         if self
             .requested
@@ -228,11 +229,12 @@ impl EthernetPort {
         Ok(())
     }
 
-    /// Returns the packets delivered and refused since the last call. Repeats the address request
-    /// while packets wait, and tries to bind again to a vanished interface.
+    /// Returns the numbers of delivered and refused packets since the last call. While packets
+    /// wait, the address is requested again. If the interface has vanished, tries to bind to it
+    /// again.
     pub(crate) fn flush(&mut self) -> io::Result<Written> {
         while let Some((since, packet)) = self.waiting.front() {
-            if since.elapsed() < PATIENCE {
+            if since.elapsed() < TIME_LIMIT {
                 let ipv6 = packet[0] >> 4 == 6;
                 self.request_address(ipv6)?;
                 break;
@@ -245,10 +247,10 @@ impl EthernetPort {
             && at.elapsed() >= REBIND_INTERVAL
         {
             interface.bind_tried = Some(Instant::now());
-            // Fails while the interface does not exist, and is tried again later.
+            // Fails while the interface does not exist, and is retried later.
             if interface.enter(&self.file).unwrap_or(false) {
                 // Another machine may be behind the new interface.
-                self.station.forget();
+                self.station.clear_peer();
             }
         }
         Ok(std::mem::take(&mut self.written))
@@ -265,8 +267,8 @@ impl EthernetPort {
         self.waiting.len() as u64
     }
 
-    /// Returns the packets that the socket dropped since the last call because its buffer was full.
-    /// 0 for a port of a bridge, whose device counts them.
+    /// Returns the number of packets that the socket dropped since the last call because its buffer
+    /// was full; 0 for a port of a bridge, because its device counts them.
     pub(crate) fn overflowed(&self) -> u64 {
         /// `struct tpacket_stats`.
         #[repr(C)]
@@ -309,7 +311,7 @@ impl EthernetPort {
         Ok(())
     }
 
-    /// Sends a frame of two parts, with no checksum or segmentation left to the device.
+    /// Sends a frame of two parts. No checksum and no segmentation is left to the device.
     fn send(&mut self, header: &[u8], rest: &[u8]) -> io::Result<Written> {
         self.frame.clear();
         self.frame.extend([0; HEADER]);
@@ -334,7 +336,7 @@ impl AsFd for EthernetPort {
     }
 }
 
-/// Returns whether an error only means that the interface cannot send or receive at the moment.
+/// Returns whether an error only means that the interface cannot currently send or receive.
 fn is_of_interface(error: &io::Error) -> bool {
     let number = error.raw_os_error().map(Errno::from_raw);
     matches!(
@@ -343,8 +345,8 @@ fn is_of_interface(error: &io::Error) -> bool {
     )
 }
 
-/// Converts the virtio header of a frame into that of the packet inside: subtracts the Ethernet
-/// header from lengths and offsets.
+/// Converts the virtio header of a frame into that of its packet: subtracts the length of the
+/// Ethernet header from lengths and offsets.
 fn without_frame(mut head: [u8; HEADER]) -> [u8; HEADER] {
     for at in [2, 6] {
         let count = u16::from_ne_bytes([head[at], head[at + 1]]);
@@ -354,8 +356,8 @@ fn without_frame(mut head: [u8; HEADER]) -> [u8; HEADER] {
     head
 }
 
-/// Locks an interface for this emulation, until the result is closed. The lock is an abstract Unix
-/// socket, whose name is unique in a network namespace (unix(7)).
+/// Locks an interface for this emulation until the result is closed. The lock is an abstract Unix
+/// socket, whose name is unique within a network namespace (unix(7)).
 fn claim(interface: &str) -> io::Result<OwnedFd> {
     let mut address = libc::sockaddr_un {
         sun_family: libc::AF_UNIX as libc::sa_family_t,
@@ -382,8 +384,8 @@ fn claim(interface: &str) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Builds a BPF filter that drops frames that are neither for `mac` nor for groups, so that other
-/// traffic does not wake the emulation.
+/// Builds a BPF filter that drops frames for neither `mac` nor groups, so other traffic does not
+/// wake the emulation.
 fn only_for(mac: Mac) -> [libc::sock_filter; 8] {
     let [a, b, c, d, e, f] = mac.0;
     let load = libc::BPF_LD | libc::BPF_ABS;

@@ -1,6 +1,6 @@
 //! Protocol of a running emulation's control socket. Each connection has one request and one
-//! answer, both a line of JSON with the version of the protocol. Both ends use these types, so a
-//! change of the types needs a new [`VERSION`].
+//! answer, each a line of JSON with the protocol's version. Both ends use these types, so a change
+//! of the types requires a new [`VERSION`].
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// Version of the requests and answers below.
 pub(crate) const VERSION: u64 = 2;
-/// Longest request, in bytes.
+/// Maximum length of a request in bytes.
 pub(crate) const LONGEST: u64 = 1 << 20;
 
 /// Request of a client.
@@ -32,23 +32,23 @@ pub enum Request {
         /// Direction, "down" or "up"; `None` for both.
         direction: Option<String>,
     },
-    /// Counters.
+    /// Query the counters.
     Stats,
-    /// Query where the programs of a host run.
+    /// Query the paths by which programs run in a host.
     Place {
         /// Name of the host.
         host: String,
     },
 }
 
-/// Where a host's programs run, for a program that joins them.
+/// Paths by which another process runs programs in a host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// Name of the host.
     pub host: String,
     /// Path of the network namespace.
     pub namespace: PathBuf,
-    /// Path of the run's PID namespace, whose processes end with the run.
+    /// Path of the run's PID namespace. Its processes end with the run.
     pub processes: PathBuf,
     /// File with the names of the hosts, mounted as /etc/hosts.
     pub names: PathBuf,
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// A line of another version is refused before the rest of it is parsed.
+    /// A line of another version is refused before its other fields are parsed.
     #[test]
     fn another_version_is_refused_before_parsing_the_rest() {
         let unread = |line: &str| read::<Request>(line).unwrap_err();

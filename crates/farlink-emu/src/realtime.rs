@@ -9,15 +9,15 @@ use std::io::{ErrorKind, Write};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// Busy-polling time before a packet is due at real-time priority. It covers the time that a thread
-/// takes to wake up.
+/// Busy-polling time before a packet is due, at real-time priority. It exceeds the time in which a
+/// thread wakes up.
 const POLLING: Interval = Interval::from_micros(50);
 /// Busy-polling time before a packet is due at normal priority.
 const POLLING_NORMAL: Interval = Interval::from_micros(100);
-/// At normal priority, 1/8 of the slept time may be spent on polling, since programs need the
+/// At normal priority, polling may take 1/8 of the sleeping time, because programs need the
 /// processor.
 const SHARE_NORMAL: u64 = 8;
-/// Largest budget of polling time.
+/// Maximum of the saved polling time.
 const MAX_BUDGET: Interval = Interval::from_millis(20);
 /// SCHED_FIFO priority (1 to 99): above programs, and below the kernel's own real-time threads.
 const PRIORITY: libc::c_int = 40;
@@ -28,13 +28,13 @@ const LATENCY: &str = "/dev/cpu_dma_latency";
 /// Requested scheduling of the engine's thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// Real-time priority if it is permitted and there are at least two processors, else normal
-    /// priority.
+    /// Real-time priority if it is permitted and there are at least two processors, otherwise
+    /// normal priority.
     Best,
     /// Normal priority.
     Normal,
     /// Real-time priority, locked memory, processors that do not sleep when idle, and longer
-    /// busy-polling. If any of these is refused, the run fails.
+    /// busy-polling. If one of these is refused, the run fails.
     Realtime,
 }
 
@@ -49,14 +49,14 @@ pub enum Scheduling {
     Refused(String),
 }
 
-/// Sets the scheduling of the calling thread until the thread ends. The caller must keep the first
-/// value until then.
+/// Sets the scheduling of the calling thread until the thread ends. The caller must not drop the
+/// first value before.
 pub(crate) fn enter(mode: Mode) -> Result<(Option<Realtime>, Scheduling), EmuError> {
     match mode {
         Mode::Normal => Ok((None, Scheduling::Normal)),
         Mode::Realtime => Ok((Some(Realtime::enter()?), Scheduling::Realtime)),
         Mode::Best => {
-            // With one processor, the programs would only get the time that the engine leaves.
+            // With one processor, programs would only get the time left by the engine.
             if std::thread::available_parallelism().is_ok_and(|n| n.get() < 2) {
                 return Ok((None, Scheduling::Refused("there is one processor".into())));
             }
@@ -89,7 +89,7 @@ fn prioritise() -> nix::Result<()> {
 }
 
 /// Real-time mode. Dropping the value unlocks the process's memory and lets idle processors sleep
-/// again, but the thread keeps its real-time priority.
+/// again; the thread keeps its real-time priority.
 #[derive(Debug)]
 pub(crate) struct Realtime {
     /// While this file is open, idle processors stay awake.
@@ -97,8 +97,8 @@ pub(crate) struct Realtime {
 }
 
 impl Realtime {
-    /// Sets real-time priority, locks the process's memory, and keeps idle processors awake. Waking
-    /// one up would delay a packet by tens of microseconds.
+    /// Sets real-time priority, locks the process's memory, and keeps idle processors awake,
+    /// because a wake-up would delay a packet by tens of microseconds.
     fn enter() -> Result<Self, EmuError> {
         prioritise().map_err(|e| EmuError::system("set real-time priority (SCHED_FIFO)", e))?;
         // SAFETY: no pointers.
@@ -107,7 +107,7 @@ impl Realtime {
             .map_err(|e| EmuError::system("keep memory in place (mlockall)", e))?;
         let awake = match OpenOptions::new().write(true).open(LATENCY) {
             Ok(mut file) => file.write_all(&0i32.to_ne_bytes()).map(|()| Some(file)),
-            // This kernel has no power management that would have to be disabled.
+            // This kernel has no power management to be disabled.
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e),
         };
@@ -123,7 +123,7 @@ impl Drop for Realtime {
     }
 }
 
-/// Waits for packets, or until a time with nanosecond resolution.
+/// Waits for packets, for at most `timeout`, with a resolution of nanoseconds.
 pub(crate) fn wait(
     epoll: &Epoll,
     events: &mut [EpollEvent],
@@ -150,9 +150,9 @@ pub(crate) fn wait(
     Errno::result(ready).map(|n| n as usize)
 }
 
-/// Budget for busy-polling, earned by sleeping. Without it, packets that are closer together than
-/// the polling time would keep the loop from ever sleeping. At real-time priority the kernel stops
-/// such a loop for 50 ms in each second (`sched_rt_runtime_us`).
+/// Budget for busy-polling, earned by sleeping. Without it, the loop would never sleep if packets
+/// are closer together than the polling time. At real-time priority the kernel stops such a loop
+/// for 50 ms in each second (`sched_rt_runtime_us`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     /// Nanoseconds of polling that are available.
@@ -177,8 +177,8 @@ impl Budget {
         }
     }
 
-    /// Returns the polling time before the next packet: the full time if the budget covers it, else
-    /// zero.
+    /// Returns the polling time before the next packet: the whole time if the budget suffices,
+    /// otherwise zero.
     pub(crate) fn polling_time(self) -> Interval {
         if self.left >= self.polling.as_nanos() {
             self.polling

@@ -1,9 +1,9 @@
-//! The reaper: process 1 of a PID namespace that holds all programs of a run. When the reaper ends,
-//! the kernel kills every process of its namespace (`pid_namespaces(7)`), also processes that left
-//! their network namespace. The kernel makes no new process in that namespace from then on, so
-//! programs that fork without end die too. If farlink dies without ending the run (SIGKILL, a
+//! The reaper: process 1 of a PID namespace that contains all programs of a run. When the reaper
+//! ends, the kernel kills every process of its namespace (`pid_namespaces(7)`), including processes
+//! that left their network namespace. From then on the kernel creates no process in that namespace,
+//! so programs that fork without end also end. If farlink dies without ending the run (SIGKILL, a
 //! closed terminal), the reaper kills the programs and removes the names of the run. It then
-//! executes the sweeper, if any, which restores what the uplink changed.
+//! executes the sweeper, if any, which undoes the changes of the uplink.
 
 use crate::EmuError;
 use crate::namespace::{self, FILES, NAMES};
@@ -21,7 +21,7 @@ use std::process::{Child, Command};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// PID namespace of a run, and process 1 of it, whose end ends all others.
+/// PID namespace of a run, with its process 1, whose end kills all others.
 #[derive(Debug)]
 pub(crate) struct Reaper {
     process: Pid,
@@ -30,13 +30,14 @@ pub(crate) struct Reaper {
 }
 
 impl Reaper {
-    /// Starts a PID namespace. The command `sweeper` (may be empty) is run if farlink is killed.
+    /// Starts a PID namespace. If farlink is killed, the command `sweeper` is run, unless it is
+    /// empty.
     ///
     /// # Errors
     /// If the kernel refuses the namespace.
     pub(crate) fn start(sweeper: &[String]) -> Result<Self, EmuError> {
-        // A new thread, because unshare(CLONE_NEWPID) makes its next child process 1 of the
-        // namespace, and the thread cannot undo that.
+        // A new thread is needed, because after unshare(CLONE_NEWPID) its next child is process 1
+        // of the namespace, and the thread cannot undo that.
         std::thread::scope(|scope| {
             scope
                 .spawn(|| begin(sweeper))
@@ -56,10 +57,10 @@ impl Reaper {
         format!("/proc/{}/ns/pid", self.process).into()
     }
 
-    /// Kills every process of the run and waits for their end. `children` are the processes that
-    /// [`Self::spawn`] returned.
+    /// Kills every process of the run, and waits for their end. `children` are the results of
+    /// [`Self::spawn`].
     pub(crate) fn end(&self, children: impl IntoIterator<Item = Child>) {
-        // After the first call another process may have the number `self.process`.
+        // After the first call, another process may have the number `self.process`.
         if self.ended.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -77,7 +78,7 @@ pub(crate) fn spawn_in(space: &File, command: &mut Command) -> io::Result<Child>
     std::thread::scope(|scope| {
         scope
             .spawn(|| {
-                // Applies to children of this thread, not to the thread itself.
+                // Affects the children of this thread, not the thread itself.
                 setns(space, CloneFlags::CLONE_NEWPID)?;
                 command.spawn()
             })
@@ -99,7 +100,8 @@ fn begin(sweeper: &[String]) -> io::Result<Reaper> {
     let sweeper = sweeper.collect::<Result<Vec<_>, _>>()?;
     let mut words: Vec<_> = sweeper.iter().map(|word| word.as_ptr()).collect();
     words.push(ptr::null());
-    // The reaper inherits this mask. No signal of a terminal may end it before the run's cleanup.
+    // The reaper inherits this mask, because no signal of a terminal may end it before the cleanup
+    // of the run.
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None)?;
     unshare(CloneFlags::CLONE_NEWPID)?;
     // SAFETY: the child makes system calls alone, on what is there already.
@@ -120,7 +122,7 @@ fn begin(sweeper: &[String]) -> io::Result<Reaper> {
     }
 }
 
-/// Opens a descriptor that becomes readable when the process ends (`pidfd_open(2)`, Linux 5.3).
+/// Opens a descriptor that is readable when the process has ended (`pidfd_open(2)`, Linux 5.3).
 fn watch_of(process: u32) -> io::Result<OwnedFd> {
     // SAFETY: no pointers; the result is checked and owned by nobody else.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process as libc::pid_t, 0) };
@@ -129,18 +131,19 @@ fn watch_of(process: u32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
-/// Body of the first process of the namespace. The process is a copy of farlink with one thread, so
-/// that no call may wait for another thread: nothing allocates memory.
+/// Body of process 1 of the namespace. The process is a copy of farlink with a single thread, so no
+/// call may wait for another thread, and nothing may allocate memory.
 fn keep(farlink: RawFd, prefix: &CStr, sweeper: &[*const libc::c_char]) -> ! {
     // SAFETY: system calls on numbers, on strings that live until the end, and on one
     // structure on the stack.
     unsafe {
-        // Closes inherited descriptors: this copy must hold no device, terminal or pipe open.
+        // Closes inherited descriptors, because this copy must keep no device, terminal or pipe
+        // open.
         libc::dup2(farlink, 0);
         libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0);
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, c"farlink-reaper".as_ptr());
-        // Orphans of the run become children of the reaper; the kernel reaps them.
+        // Orphans of the run become children of the reaper, and the kernel reaps them.
         let _ = signal(Signal::SIGCHLD, SigHandler::SigIgn);
         let mut ended = libc::pollfd {
             fd: 0,
@@ -153,7 +156,8 @@ fn keep(farlink: RawFd, prefix: &CStr, sweeper: &[*const libc::c_char]) -> ! {
             clear(directory, prefix);
         }
         if !sweeper[0].is_null() {
-            // Restores the defaults: the sweeper waits for its children, and signals may end it.
+            // Restores the defaults, because the sweeper waits for its children, and signals may
+            // end it.
             let _ = signal(Signal::SIGCHLD, SigHandler::SigDfl);
             let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
             libc::close(0);
@@ -178,7 +182,7 @@ fn clear(directory: &CStr, prefix: &CStr) {
         if libc::chdir(directory.as_ptr()) != 0 {
             return;
         }
-        // A second pass, because the first removes names while it reads the directory.
+        // A second pass is needed, because the first removes names while it reads the directory.
         for _ in 0..2 {
             let flags = libc::O_RDONLY | libc::O_DIRECTORY;
             let open = libc::open(c".".as_ptr(), flags);

@@ -1,4 +1,4 @@
-//! Runs queries of other threads on the engine's thread while it carries packets.
+//! Queries by other threads, which run on the engine's thread between packets.
 
 use crate::drive::Emulation;
 use farlink_tcp::Instant;
@@ -8,7 +8,7 @@ use std::sync::mpsc::{Sender, sync_channel};
 use std::time::Duration;
 
 /// Time limit of a query.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// Function that the engine's thread runs between two packets.
 pub(crate) type Job = Box<dyn FnOnce(&mut Emulation, Instant) + Send>;
@@ -21,21 +21,21 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// Runs `work` on the engine's thread and returns its result; `None` if the emulation is not
-    /// running.
+    /// Runs `task` on the engine's thread and returns its result; `None` if the emulation does not
+    /// run.
     pub(crate) fn call<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Emulation, Instant) -> T + Send + 'static,
+        task: impl FnOnce(&mut Emulation, Instant) -> T + Send + 'static,
     ) -> Option<T> {
         let (answer, result) = sync_channel(1);
         let job: Job = Box::new(move |emulation, now| {
-            // The caller may have given up.
-            let _ = answer.send(work(emulation, now));
+            // The caller may have stopped waiting.
+            let _ = answer.send(task(emulation, now));
         });
         self.jobs.send(job).ok()?;
         // A write fails only if the eventfd's counter is at its maximum, which wakes the engine as
         // well.
         let _ = self.wake.write(1);
-        result.recv_timeout(PATIENCE).ok()
+        result.recv_timeout(TIME_LIMIT).ok()
     }
 }

@@ -1,4 +1,4 @@
-//! Runs an emulation from its setup to its report.
+//! Runs an emulation, from its setup to its report.
 
 use crate::control::Control;
 use crate::interrupt::Watch;
@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 const SAMPLED: Duration = Duration::from_millis(50);
 
 /// Carries packets between the hosts of a resolved scenario while the main program runs. Without a
-/// program, the emulation lasts for `options.seconds`.
+/// program, the emulation takes `options.seconds`.
 ///
-/// `signals` is called every few milliseconds with whether the network runs yet (so that there will
-/// be a report), and with new status lines of a unit. It stops the emulation by `Ok(false)` or an
-/// error, which is returned.
+/// `signals` is called every few milliseconds with whether the network runs (so a report will be
+/// returned), and with new status lines of a unit. If it returns `Ok(false)` or an error, the
+/// emulation stops; an error is returned.
 ///
 /// # Errors
 /// If the scenario or the options are wrong, or a system call fails.

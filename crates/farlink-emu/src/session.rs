@@ -1,5 +1,5 @@
 //! Runs programs in the hosts of an emulation: starts them, waits for the main program, and kills
-//! all processes that are left.
+//! all remaining processes.
 
 use crate::EmuError;
 use crate::drive::Emulation;
@@ -15,7 +15,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// Time limit for a server to start listening.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIME_LIMIT: Duration = Duration::from_secs(1);
 
 /// A program that is ready to be started.
 struct Prepared<'a> {
@@ -40,12 +40,12 @@ fn prepare<'a>(emulation: &Emulation, task: &'a Task) -> Result<Prepared<'a>, Em
     })
 }
 
-/// Carries packets while `main` runs. The `servers` are started in their hosts before it, and all
-/// processes are killed at the end. Without `main` the session lasts until `tick` ends it, or until
-/// all user-space hosts have finished their fetches.
+/// Carries packets while `main` runs. The `servers` start in their hosts before `main`, and all
+/// processes are killed at the end. Without `main`, the session lasts until `tick` ends it, or
+/// until all user-space hosts have completed their fetches.
 ///
-/// `tick` is called every few milliseconds. It ends the session by `Ok(false)` or an error, which
-/// is returned.
+/// `tick` is called every few milliseconds. If it returns `Ok(false)` or an error, the session
+/// ends; an error is returned.
 ///
 /// # Errors
 /// If a host is unknown, a program cannot be started, or a system call fails.
@@ -104,8 +104,8 @@ pub fn session<E>(
     }))
 }
 
-/// Starts the programs in order, and waits for each server to listen before the next. Returns an
-/// exit code if the session ended meanwhile.
+/// Starts the programs in order, each after the previous server listens. Returns an exit code if
+/// the session ended in between.
 fn start<E>(
     reaper: &Reaper,
     prepared: &mut [Prepared<'_>],
@@ -132,8 +132,8 @@ fn start<E>(
 }
 
 impl Prepared<'_> {
-    /// Waits for a new listening socket in the server's host, at most [`PATIENCE`]. Returns an exit
-    /// code if the session ended meanwhile.
+    /// Waits for a new listening socket in the server's host, for at most [`TIME_LIMIT`]. Returns an
+    /// exit code if the session ended in between.
     fn wait_until_listening<E>(
         &mut self,
         child: &mut Child,
@@ -141,9 +141,9 @@ impl Prepared<'_> {
         mut tick: impl FnMut() -> Result<bool, E>,
     ) -> Result<Option<i32>, E> {
         let began = Instant::now();
-        while began.elapsed() < PATIENCE {
+        while began.elapsed() < TIME_LIMIT {
             let ended = child.try_wait().ok().flatten();
-            // A server that exited with 0 may have left a daemon behind, so the wait continues.
+            // A server that exited with 0 may have started a daemon, so the wait continues.
             if ended.is_some_and(|status| !status.success())
                 || !self.sockets.listening().is_subset(before)
             {
@@ -163,8 +163,8 @@ impl Prepared<'_> {
 
 /// Sockets of a host that other hosts can reach.
 struct Sockets {
-    /// Tables /proc/net/tcp and the like, and whether each has a listening state. They were opened
-    /// inside the namespace, which determines their content.
+    /// Tables such as /proc/net/tcp, each with whether it has a listening state. A table is that of
+    /// the namespace in which it was opened.
     tables: Vec<(File, bool)>,
 }
 
@@ -199,7 +199,7 @@ impl Sockets {
                 .and_then(|()| table.read_to_string(&mut text));
             let rows = text.lines().skip(1).map(str::split_whitespace);
             names.extend(rows.filter_map(|mut row| {
-                // State 0A is LISTEN. UDP sockets are listed once they are bound.
+                // State 0A is LISTEN. UDP sockets are listed when they are bound.
                 let state = row.nth(3)?;
                 let inode = row.nth(5)?.parse::<u64>().ok()?;
                 (!*is_tcp || state == "0A").then_some(inode)

@@ -1,4 +1,4 @@
-//! State of the kernel's TCP connections, read by sock_diag(7) as `ss -ti` does.
+//! State of the kernel's TCP connections by sock_diag(7), as in `ss -ti`.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -9,9 +9,9 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
 const REQUEST_AND_DUMP: u16 = 0x301;
 const DONE: u16 = 3;
-/// Bit mask of socket states: all but LISTEN (10), TIME-WAIT (6) and SYN-RECEIVED (12).
+/// Bit mask of socket states: all except LISTEN (10), TIME-WAIT (6) and SYN-RECEIVED (12).
 const STATES: u32 = 0xfff & !(1 << 10) & !(1 << 6);
-/// Lengths in bytes of `nlmsghdr`, `inet_diag_msg`, and the part of `tcp_info` that is used.
+/// Lengths in bytes of `nlmsghdr`, of `inet_diag_msg`, and of the used part of `tcp_info`.
 const HEADER: usize = 16;
 const MESSAGE: usize = 72;
 const INFO: usize = 168;
@@ -31,7 +31,7 @@ pub struct Sample {
     pub peer: SocketAddr,
     /// Congestion state (`TCP_CA_*`): 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
     pub ca_state: u8,
-    /// Consecutive time-outs.
+    /// Number of consecutive time-outs.
     pub backoff: u8,
     /// Sender's maximum segment size.
     pub mss: u32,
@@ -39,7 +39,7 @@ pub struct Sample {
     pub cwnd: u64,
     /// Slow start threshold; `None` before the first loss.
     pub ssthresh: Option<u64>,
-    /// Bytes sent and neither acknowledged, selectively acknowledged nor deemed lost.
+    /// Number of bytes sent and neither acknowledged, selectively acknowledged nor considered lost.
     pub flight: u64,
     /// Smoothed round-trip time.
     pub srtt: u32,
@@ -72,7 +72,7 @@ pub(crate) fn open() -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
-/// Calls back for every connection of a kernel. IPv6 sockets are queried too, because a program
+/// Calls `each` for every connection of a kernel. IPv6 sockets are queried too, because a program
 /// that listens on one also has its IPv4 connections there.
 pub(crate) fn dump(
     socket: &File,
@@ -203,7 +203,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     /// Both ends of a connection of this process are found, with the kernel's initial values. A
-    /// truncated message is rejected.
+    /// truncated message is refused.
     #[test]
     fn both_ends_of_a_connection_are_dumped() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     /// A program that listens on IPv6 has its IPv4 connections in an IPv6 socket. The kernel lists
-    /// them with the IPv6 sockets, and they are reported with IPv4 addresses.
+    /// them with the IPv6 sockets, and their addresses are reported as IPv4.
     #[test]
     fn a_listener_of_ipv6_is_found_by_its_ipv4_address() {
         let Ok(listener) = TcpListener::bind("[::]:0") else {

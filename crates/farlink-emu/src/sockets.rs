@@ -53,7 +53,7 @@ fn watch(
     ended: &AtomicBool,
 ) -> io::Result<Vec<Sample>> {
     let mut samples = Vec::new();
-    // Waits for the engine's thread, which starts the clock.
+    // The engine's thread starts the clock, so sampling waits for it.
     let (zero, began) = loop {
         if ended.load(Ordering::Relaxed) {
             return Ok(samples);

@@ -1,6 +1,5 @@
 //! Arrival times of packets at a TUN device. A packet socket on the device gets a copy of each
-//! packet with the kernel's time stamp. A packet read from the device is matched to its copy by its
-//! first bytes.
+//! packet with the kernel's time stamp. The first bytes of a packet identify its copy.
 
 use crate::interface::Control;
 use crate::packet_socket::{CONTROL, DayTime, bind, set, set_filter, socket, stamp_of, step};
@@ -9,22 +8,22 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Leading bytes of a packet that are compared, enough for the IP and TCP headers.
+/// Number of leading bytes that are compared, enough for the IP and TCP headers.
 const KEPT: usize = 64;
 /// Number of stamps read by one system call.
 const AT_ONCE: usize = 32;
-/// Receive buffer of the packet socket in bytes: room for more 1,500-byte packets than the device
-/// queue holds ([`DEVICE_QUEUE`]). The kernel only accounts the memory against this limit, since
-/// socket and device share the packets.
+/// Receive buffer of the packet socket in bytes, for more packets of 1,500 bytes than the device
+/// queue holds ([`DEVICE_QUEUE`]). The buffer costs no memory, because socket and device share the
+/// packets.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
-/// Largest number of stamps without a packet: those of a full device, and as many of packets that
+/// Maximum number of stamps without a packet: those of a full device, and as many of packets that
 /// the device dropped.
 const WAITING: usize = 2 * DEVICE_QUEUE as usize;
 
 /// Result of reading a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Read {
-    /// Nothing.
+    /// There was nothing to read.
     Nothing,
     /// Packets that arrived together, and their arrival time if known.
     Packets(Option<DayTime>),
@@ -35,14 +34,15 @@ pub(crate) enum Read {
 pub(crate) enum Times {
     /// The device is a packet socket, which gives the time with each packet.
     OfSocket,
-    /// A packet socket beside the device; `None` if it was not wanted or could not be opened.
+    /// A packet socket in addition to the device; `None` if it is not wanted or could not be
+    /// opened.
     Of(Option<Stamps>),
 }
 
 impl Times {
     /// Opens the source for a device in the calling thread's network namespace. If that fails,
-    /// packets get the time of the read, and the lateness in the report includes how long they may
-    /// have waited.
+    /// packets get the time of the read, and the lateness in the report includes the longest time
+    /// that they may have waited.
     pub(crate) fn of_device(name: &str, timed: bool) -> Self {
         let stamps = timed.then(|| Stamps::of(name).ok());
         Self::Of(stamps.flatten())
@@ -56,10 +56,10 @@ impl Times {
         }
     }
 
-    /// Discards all stamps: the device is empty, so packets that were not read were dropped.
+    /// Discards all stamps. The device is empty, so their packets were dropped.
     pub(crate) fn drained(&mut self) {
         if let Self::Of(Some(stamps)) = self {
-            stamps.came.clear();
+            stamps.pending.clear();
         }
     }
 }
@@ -68,8 +68,8 @@ impl Times {
 #[derive(Debug)]
 pub(crate) struct Stamps {
     socket: OwnedFd,
-    /// Stamps of packets that were not yet read from the device, oldest first.
-    came: VecDeque<Stamp>,
+    /// Stamps of packets that were not read from the device yet, oldest first.
+    pending: VecDeque<Stamp>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,34 +94,34 @@ impl Stamps {
         bind(&socket, Control::open()?.index(device)?)?;
         Ok(Self {
             socket,
-            came: VecDeque::new(),
+            pending: VecDeque::new(),
         })
     }
 
-    /// Returns the arrival time of a packet just read from the device. Discards older stamps,
-    /// because the device dropped their packets.
+    /// Returns the arrival time of a packet that was just read from the device. Older stamps are
+    /// discarded, because the device dropped their packets.
     fn of_packet(&mut self, packet: &[u8]) -> Option<DayTime> {
         let entry = match self.find(0, packet) {
             Some(entry) => entry,
             None => loop {
-                let known = self.came.len();
+                let known = self.pending.len();
                 self.read_stamps();
                 if let Some(entry) = self.find(known, packet) {
                     break entry;
                 }
-                if self.came.len() < known + AT_ONCE {
+                if self.pending.len() < known + AT_ONCE {
                     return None;
                 }
             },
         };
-        let at = self.came[entry].at;
-        self.came.drain(..=entry);
+        let at = self.pending[entry].at;
+        self.pending.drain(..=entry);
         Some(at)
     }
 
     fn find(&self, from: usize, packet: &[u8]) -> Option<usize> {
         let first = &packet[..packet.len().min(KEPT)];
-        let mut stamps = self.came.iter().skip(from);
+        let mut stamps = self.pending.iter().skip(from);
         let place = stamps.position(|stamp| stamp.bytes[..usize::from(stamp.length)] == *first);
         place.map(|at| from + at)
     }
@@ -153,27 +153,27 @@ impl Stamps {
                 std::ptr::null_mut(),
             )
         };
-        // An error of the socket (for example because the interface went down) counts as no stamps.
+        // An error of the socket, for example because the interface went down, counts as no stamps.
         let got = usize::try_from(got).unwrap_or_default();
         for (message, bytes) in messages[..got].iter().zip(bytes) {
             // SAFETY: the header of a message that was received, with its control buffer.
             let Some(at) = (unsafe { stamp_of(&message.msg_hdr) }) else {
                 continue;
             };
-            self.came.push_back(Stamp {
+            self.pending.push_back(Stamp {
                 at,
                 length: (message.msg_len as usize).min(KEPT) as u8,
                 bytes,
             });
         }
-        let more = self.came.len().saturating_sub(WAITING);
-        self.came.drain(..more);
+        let more = self.pending.len().saturating_sub(WAITING);
+        self.pending.drain(..more);
     }
 }
 
-/// Returns a filter that passes the first [`KEPT`] bytes of packets that the host's kernel sends.
-/// Packets that the emulation writes to the device are dropped, because the socket would see them
-/// as well.
+/// Returns a filter that passes the first [`KEPT`] bytes of packets sent by the host's kernel.
+/// Packets that the emulation writes to the device are dropped, because the socket gets copies of
+/// them too.
 fn only_sent() -> [libc::sock_filter; 4] {
     let kind = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE) as u32;
     let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
@@ -204,12 +204,12 @@ mod tests {
         Stamps {
             // A socket from which nothing can be read.
             socket: File::open("/dev/null").unwrap().into(),
-            came: of.iter().map(stamp).collect(),
+            pending: of.iter().map(stamp).collect(),
         }
     }
 
-    /// Packets are read in order of arrival. The stamp of a dropped packet is skipped, and a packet
-    /// without a stamp gets no time.
+    /// Packets are read in the order of arrival. The stamp of a dropped packet is skipped, and a
+    /// packet without a stamp has no time.
     #[test]
     fn each_packet_gets_its_own_time_stamp() {
         let mut stamps = stamps(&[(1, b"a"), (2, b"dropped"), (3, b"c"), (4, b"c"), (5, b"d")]);
@@ -223,8 +223,8 @@ mod tests {
         assert_eq!(times.of_packet(b"d"), None);
     }
 
-    /// Long packets match by their first [`KEPT`] bytes. A short packet does not match a longer one
-    /// with the same beginning.
+    /// Long packets are identified by their first [`KEPT`] bytes. A short packet is not identified
+    /// with a longer packet with the same beginning.
     #[test]
     fn stamps_match_by_the_first_64_bytes() {
         let mut stamps = stamps(&[(1, &[7; KEPT]), (2, &[7; 3])]);

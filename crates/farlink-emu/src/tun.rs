@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Length of the device's queue of packets for the engine.
+/// Maximum number of packets in the device's queue for the engine.
 pub(crate) const DEVICE_QUEUE: u32 = 10_000;
 /// Device file by which TUN devices are created.
 pub(crate) const DEVICES: &str = "/dev/net/tun";
@@ -33,7 +33,7 @@ struct Request {
 nix::ioctl_readwrite_bad!(tun_set_iff, libc::TUNSETIFF, Request);
 nix::ioctl_write_int_bad!(tun_set_offload, libc::TUNSETOFFLOAD);
 
-/// Creates a device in the calling thread's namespace. Returns its file and name, in which the
+/// Creates a device in the calling thread's namespace. Returns its file and its name, in which the
 /// kernel replaces `%d` by a number.
 pub(crate) fn open(name: &str, kind: libc::c_int) -> io::Result<(File, String)> {
     let file = OpenOptions::new()
@@ -59,7 +59,7 @@ pub(crate) fn open(name: &str, kind: libc::c_int) -> io::Result<(File, String)> 
     Ok((file, name.map(|&c| char::from(c as u8)).collect()))
 }
 
-/// Largest read in bytes: the virtio and Ethernet headers, and an IP packet.
+/// Maximum length of a read in bytes: the virtio and Ethernet headers, and an IP packet.
 pub(crate) const LONGEST: usize = HEADER + ethernet::HEADER + 65_535;
 
 impl Tun {
@@ -79,9 +79,9 @@ impl Tun {
         })
     }
 
-    /// Reads once into `scratch`, and calls `each` with every packet and whether its checksum is
-    /// known to be right. `buffer` returns empty buffers. One read gives several packets if the
-    /// kernel merged them.
+    /// Reads once into `scratch`, and calls `each` for every packet with whether its checksum is
+    /// known to be right. `buffer` returns empty buffers. A read returns several packets if the
+    /// kernel has merged them.
     pub(crate) fn read<'a>(
         &self,
         scratch: &'a mut [u8],
@@ -103,7 +103,7 @@ impl Tun {
         Ok(Some(read))
     }
 
-    /// Writes a packet, or keeps it to be merged with later ones until [`Self::flush`].
+    /// Writes a packet, or stores it to be merged with later packets until [`Self::flush`].
     pub(crate) fn write(&mut self, raw: &Raw) -> io::Result<Written> {
         let Some(merge) = &mut self.offload else {
             return put(&self.file, raw.bytes(), 1);
@@ -118,7 +118,7 @@ impl Tun {
         Ok(before)
     }
 
-    /// Writes the packets that were kept for merging.
+    /// Writes the packets that are stored for merging.
     pub(crate) fn flush(&mut self) -> io::Result<Written> {
         match &mut self.offload {
             Some(merge) if merge.waiting() > 0 => {
@@ -130,12 +130,13 @@ impl Tun {
     }
 }
 
-/// Numbers of packets that were written.
+/// Numbers of written packets.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Written {
     /// Packets that the kernel accepted.
     pub(crate) delivered: u64,
-    /// Packets that the device refused: invalid IP packets, and all while the device is down.
+    /// Number of packets that the device refused: invalid IP packets, and all packets while the
+    /// device is down.
     pub(crate) refused: u64,
 }
 

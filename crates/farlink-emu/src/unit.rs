@@ -1,11 +1,12 @@
-//! The unit of a distributed emulation: one UDP socket by which gateways on other machines join as
-//! hosts of the scenario, send their machines' packets, and receive what the network delivers.
+//! The unit of a distributed emulation: a UDP socket through which gateways on other machines join
+//! as hosts of the scenario, send packets of their machines, and receive the packets that the
+//! network delivers.
 
 use crate::EmuError;
 use crate::admission::{Admission, Admitted};
 use crate::host::{Host, HostConfig, Port};
 use crate::peer::{Association, PeerCounts, PeerEvent};
-use crate::tunnel::{Bad, Cookie, Key, Limits, Opened, Outer, Welcome};
+use crate::tunnel::{Cookie, Key, Limits, Opened, Outer, Rejection, Welcome};
 use farlink_tcp::{Instant, Interval};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
@@ -14,12 +15,12 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Interval of the checks for lost gateways and due probes.
+/// Interval of checks for lost gateways and due probes.
 const TICK: Interval = Interval::from_millis(25);
-/// Number of handshake initiations that are remembered, so that a replayed one is not answered.
+/// Number of stored handshake initiations, so a replayed one is not answered.
 const REMEMBERED: usize = 65_536;
-/// Bytes of host names and addresses in a welcome, and the overhead per host (the address and the
-/// JSON around it).
+/// Maximum number of bytes of host names and addresses in a welcome, and the overhead per host (the
+/// address, and the JSON syntax).
 const NAMES: usize = 50_000;
 const BESIDE: usize = 24;
 /// Longest UDP datagram, in bytes.
@@ -47,21 +48,21 @@ pub fn new_key() -> Result<String, EmuError> {
 /// Status lines for the user of the unit.
 pub(crate) type Notices = Arc<Mutex<Vec<String>>>;
 
-/// Counts of unauthenticated or refused datagrams.
+/// Counters of unauthenticated or refused datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct RejectedDatagrams {
     /// Datagrams of an unknown type or session.
     pub unknown: u64,
-    /// Handshake initiations that were not made with the key.
+    /// Number of handshake initiations that were not created with the key.
     pub without_key: u64,
-    /// Handshake initiations that had been received before.
+    /// Number of handshake initiations that had already been received.
     pub replayed: u64,
-    /// Handshake initiations that were dropped unread, because too many arrived.
+    /// Number of handshake initiations that were dropped unread, because too many arrived.
     pub flooded: u64,
-    /// Handshake initiations without a valid cookie, each answered with a cookie. Every gateway
-    /// that joins sends at least one.
+    /// Number of handshake initiations without a valid cookie, each answered with a cookie. Every
+    /// joining gateway sends at least one.
     pub unproven: u64,
-    /// Authentic requests to join that were refused.
+    /// Number of authentic requests to join that were refused.
     pub refused: u64,
 }
 
@@ -70,20 +71,20 @@ pub struct RejectedDatagrams {
 pub struct GatewayReport {
     /// Set while the gateway is joined.
     pub here: bool,
-    /// Place that the gateway reported, as (x, y) in metres.
+    /// Address of the gateway; `None` while it is absent.
     pub address: Option<String>,
-    /// One-way delay of the tunnel in seconds: half of the median round-trip time.
+    /// Position that the gateway reported, as (x, y) in metres.
     pub place: Option<(f64, f64)>,
+    /// One-way delay of the tunnel in seconds: half of the median round-trip time.
+    pub one_way_s: Option<f64>,
     /// Jitter of the tunnel in seconds: half of the difference between the 90th and the 10th
     /// percentile of the round-trip time.
-    pub one_way_s: Option<f64>,
-    /// Spread of that: nine tenths of the round trips less one tenth, halved, in seconds.
     pub jitter_s: Option<f64>,
-    /// Datagrams from the gateway that were lost in the tunnel.
+    /// Seconds that were subtracted from the scenario's delays for this tunnel.
     pub taken_off_s: f64,
-    /// Packets from the gateway of which a piece was lost in the tunnel.
+    /// Number of datagrams from the gateway that were lost in the tunnel.
     pub missing: u64,
-    /// Packets of it of which a piece never came.
+    /// Number of packets from the gateway of which a piece was lost in the tunnel.
     pub incomplete: u64,
     #[serde(flatten)]
     counts: PeerCounts,
@@ -92,15 +93,15 @@ pub struct GatewayReport {
 /// Event that a gateway's datagram causes in the engine.
 #[derive(Debug)]
 pub(crate) enum UnitEvent {
-    /// Nothing.
+    /// Nothing to be done.
     Nothing,
     /// A packet of the host with this index; the flag is set if its checksum is known to be right.
     Packet(usize, Vec<u8>, bool),
-    /// New place of the host with this index: x and y in metres.
+    /// New position of the host with this index: x and y in metres.
     Place(usize, f64, f64),
 }
 
-/// A unit at work.
+/// A running unit.
 #[derive(Debug)]
 pub(crate) struct Unit {
     socket: Arc<UdpSocket>,
@@ -108,16 +109,16 @@ pub(crate) struct Unit {
     limits: Limits,
     nodes: u32,
     config: HostConfig,
-    seen: HashSet<[u8; 16]>,
+    ephemerals: HashSet<[u8; 16]>,
     order: VecDeque<[u8; 16]>,
     admission: Admission,
-    worked: Instant,
+    last_tick: Instant,
     pub(crate) rejected: RejectedDatagrams,
     notices: Notices,
 }
 
 impl Unit {
-    /// Opens its socket.
+    /// Opens the unit's socket.
     pub(crate) fn open(
         options: &UnitOptions,
         nodes: u32,
@@ -150,16 +151,16 @@ impl Unit {
             limits: Limits::default(),
             nodes,
             config: config.clone(),
-            seen: HashSet::new(),
+            ephemerals: HashSet::new(),
             order: VecDeque::new(),
             admission,
-            worked: Instant::ZERO,
+            last_tick: Instant::ZERO,
             rejected: RejectedDatagrams::default(),
             notices: Arc::new(Mutex::new(vec![first])),
         })
     }
 
-    /// Returns the socket by which datagrams to gateways are sent.
+    /// Returns the socket from which datagrams are sent to gateways.
     pub(crate) fn socket(&self) -> Arc<UdpSocket> {
         Arc::clone(&self.socket)
     }
@@ -179,13 +180,13 @@ impl Unit {
         notices.push(line);
     }
 
-    /// Reads a datagram into `buffer`; `None` if none waits.
+    /// Reads a datagram into `buffer`; `None` if there is none.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> Option<(usize, SocketAddr)> {
         debug_assert!(buffer.len() >= LONGEST);
         loop {
             match self.socket.recv_from(buffer) {
                 Ok(read) => return Some(read),
-                // ICMP error for an earlier datagram, because its gateway has gone.
+                // ICMP error about an earlier datagram whose gateway has gone.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(_) => return None,
             }
@@ -194,18 +195,18 @@ impl Unit {
 
     /// Returns the next deadline.
     pub(crate) fn next_time(&self) -> Instant {
-        self.worked + TICK
+        self.last_tick + TICK
     }
 
     /// Detects lost gateways, and probes the others. Returns whether this was due at `now`.
-    pub(crate) fn work(&mut self, now: Instant, hosts: &mut [Host]) -> bool {
+    pub(crate) fn on_tick(&mut self, now: Instant, hosts: &mut [Host]) -> bool {
         if now < self.next_time() {
             return false;
         }
-        self.worked = now;
+        self.last_tick = now;
         for host in hosts {
             if let Port::Gateway(peer) = &mut host.port
-                && peer.work(now)
+                && peer.on_tick(now)
             {
                 self.notice(format!(
                     "gateway {} is lost: nothing was heard of it for {} s",
@@ -253,11 +254,11 @@ impl Unit {
                             }
                         }
                     }
-                    Err(Bad::Old) => {
+                    Err(Rejection::Old) => {
                         self.rejected.unknown += 1;
                         UnitEvent::Nothing
                     }
-                    Err(Bad::Forged | Bad::Replayed) => UnitEvent::Nothing,
+                    Err(Rejection::Forged | Rejection::Replayed) => UnitEvent::Nothing,
                 }
             }
             Some(Outer::Hello {
@@ -277,8 +278,8 @@ impl Unit {
         }
     }
 
-    /// Returns whether a handshake initiation may be read. Without a valid cookie, it is answered
-    /// with one.
+    /// Returns whether a handshake initiation may be read. If it has no valid cookie, it is
+    /// answered with one.
     fn admits(&mut self, now: Instant, from: SocketAddr, number: u32, cookie: &Cookie) -> bool {
         match self.admission.admit(now, from, cookie) {
             Admitted::Yes => return true,
@@ -295,8 +296,8 @@ impl Unit {
         false
     }
 
-    /// Answers a handshake initiation from a proven address. Without the key, or as a replay, it
-    /// gets no answer.
+    /// Answers a handshake initiation from a proven address. If it was not created with the key, or
+    /// is a replay, it gets no answer.
     fn hello(
         &mut self,
         now: Instant,
@@ -309,7 +310,7 @@ impl Unit {
             self.rejected.without_key += 1;
             return;
         };
-        if !self.seen.insert(opened.ephemeral) {
+        if !self.ephemerals.insert(opened.ephemeral) {
             self.rejected.replayed += 1;
             return;
         }
@@ -317,7 +318,7 @@ impl Unit {
         if self.order.len() > REMEMBERED
             && let Some(oldest) = self.order.pop_front()
         {
-            self.seen.remove(&oldest);
+            self.ephemerals.remove(&oldest);
         }
         let wanted = &opened.hello.host;
         let at = hosts.iter().position(|host| host.name == *wanted);
@@ -367,7 +368,7 @@ impl Unit {
     }
 
     fn welcome(&self, at: usize, hosts: &[Host]) -> Welcome {
-        // As many names as fit into the datagram.
+        // The datagram lists as many names as fit into it.
         let mut room = NAMES;
         let names = hosts.iter().map_while(|h| {
             room = room.checked_sub(h.name.len() + BESIDE)?;

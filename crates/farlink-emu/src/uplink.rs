@@ -1,6 +1,6 @@
-//! The uplink (`--internet`): a TUN device in the machine's own network namespace that stands for
-//! one of the hosts, and the kernel's NAT behind it. All changes are undone at the end, or by the
-//! next run if this one was killed.
+//! The uplink (`--internet`): a TUN device in the machine's own network namespace that is one of
+//! the hosts, with the kernel's NAT. All changes are undone at the end or, if the run was killed,
+//! by the next run.
 
 use crate::EmuError;
 use crate::interface::IPV6_PREFIX;
@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Name of the uplink's TUN device, which exists as long as the run that made it.
+/// Name of the uplink's TUN device, which exists as long as its run.
 pub(crate) const DEVICE: &str = "farlink-out";
 /// Name of the nftables table with all rules.
 const TABLE: &str = "farlink-internet";
@@ -21,8 +21,8 @@ pub(crate) const RESOLVER: &str = "/etc/resolv.conf";
 /// Resolver configuration in which systemd-resolved lists its upstream servers.
 const BEHIND_RESOLVED: &str = "/run/systemd/resolve/resolv.conf";
 
-/// The uplink: NAT for the hosts, and forwarding on the interfaces with external routes. Dropping
-/// the value undoes the changes.
+/// The uplink: NAT for the hosts, and forwarding on interfaces with external routes. Dropping the
+/// value undoes the changes.
 #[derive(Debug)]
 pub(crate) struct Uplink(());
 
@@ -43,9 +43,9 @@ pub(crate) fn refusal() -> Option<String> {
     })
 }
 
-/// Returns whether this machine can be the uplink for IPv6, too. A kernel before Linux 6.17
-/// forwards IPv6 on all interfaces or on none. Forwarding is then not switched on, because a
-/// machine that forwards discards the routes learned from its router.
+/// Returns whether this machine can be the uplink for IPv6. A kernel before Linux 6.17 forwards
+/// IPv6 on all interfaces or on none. In this case forwarding is not switched on, because a
+/// forwarding machine discards the routes learned from its router.
 pub(crate) fn ipv6() -> bool {
     let on = || Family::Ipv6.forwards("all").is_ok() || ipv6_forwards_always();
     !Family::Ipv6.interfaces().is_empty() && on() && nft(&["-c"], &rules6()).is_ok()
@@ -78,8 +78,7 @@ impl Family {
         }
     }
 
-    /// Returns the path of an interface's forwarding switch. For IPv6 it exists only since Linux
-    /// 6.17.
+    /// Returns the path of an interface's forwarding switch. That of IPv6 exists since Linux 6.17.
     fn forwarding(self, of: &str) -> PathBuf {
         let (family, key) = match self {
             Self::Ipv4 => ("ipv4", "forwarding"),
@@ -110,7 +109,7 @@ fn leading_out(table: &str) -> Vec<String> {
     list
 }
 
-/// IPv6 form of [`leading_out`]. This table has no heading, and a reject route has the interface
+/// As [`leading_out`], for IPv6. This table has no heading, and a reject route has the interface
 /// `lo`.
 fn leading_out6(table: &str) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
@@ -128,15 +127,15 @@ fn leading_out6(table: &str) -> Vec<String> {
     list
 }
 
-/// Returns the path of the marker file of this network namespace, which records what to restore.
-/// Each line has a family, whether all interfaces forwarded before, and the interfaces on which
+/// Returns the path of the marker file of this network namespace, which records the changes. Each
+/// line has a family, whether all interfaces forwarded before, and the interfaces on which
 /// forwarding was switched on.
 fn marker() -> io::Result<PathBuf> {
     let own = fs::metadata("/proc/thread-self/ns/net")?.ino();
     Ok(PathBuf::from(format!("/run/farlink/way-out-{own}")))
 }
 
-/// Runs an nft(8) script, which is applied completely or not at all.
+/// Runs an nft(8) script, which is applied as a whole or not at all.
 fn nft(options: &[&str], script: &str) -> io::Result<()> {
     let mut child = Command::new("nft")
         .args(options)
@@ -158,8 +157,8 @@ fn nft(options: &[&str], script: &str) -> io::Result<()> {
     ))
 }
 
-/// Returns the rules for IPv4. Hosts get this machine's address by NAT. Other machines only reach a
-/// host with replies, and packets whose source is no host's are dropped.
+/// Returns the rules for IPv4. Hosts get this machine's address by NAT. Other machines reach a host
+/// only with replies, and packets whose source is not a host are dropped.
 fn rules(network: Ipv4Addr, mask: Ipv4Addr) -> String {
     of_family("ip", &format!("{network}/{}", u32::from(mask).count_ones()))
 }
@@ -184,8 +183,8 @@ fn of_family(family: &str, hosts: &str) -> String {
 }
 
 impl Uplink {
-    /// Opens the uplink for hosts in this network. The device must exist. `ipv6` adds IPv6, and
-    /// needs [`ipv6`] to be true.
+    /// Opens the uplink for hosts in this network. The device must exist. `ipv6` adds IPv6, for
+    /// which the function [`ipv6`] must return true.
     pub(crate) fn open(network: Ipv4Addr, mask: Ipv4Addr, ipv6: bool) -> Result<Self, EmuError> {
         let failed = |e| EmuError::system("--internet: forward packets", e);
         let mut words = String::new();
@@ -234,7 +233,7 @@ pub(crate) fn sweep() {
     }
 }
 
-/// Undoes the changes that the marker file records. On failure the marker stays for the next sweep.
+/// Undoes the changes in the marker file. If this fails, the marker stays for the next sweep.
 fn put_back() {
     let Some((marker, words)) = marker()
         .ok()
@@ -242,7 +241,7 @@ fn put_back() {
     else {
         return;
     };
-    // If the table is missing, the marker is stale: its run ended before it changed anything, or
+    // If the table is missing, the marker is stale: its run ended before it changed anything, or it
     // belonged to an earlier namespace with the same number.
     let table = |what, family| nft(&[], &format!("{what} table {family} {TABLE}\n"));
     if table("list", "ip").is_ok() {
@@ -252,8 +251,8 @@ fn put_back() {
             let Some((_, family)) = Family::ALL.iter().find(|(own, _)| Some(*own) == name) else {
                 continue;
             };
-            // If somebody switched on forwarding for all interfaces meanwhile, this one must keep
-            // forwarding.
+            // If forwarding was switched on for all interfaces in the meantime, this interface must
+            // continue to forward.
             let wanted = before == Some("0") && family.forwards("all").unwrap_or(false);
             for interface in words.filter(|_| !wanted) {
                 // Fails if the interface no longer exists.
@@ -269,14 +268,14 @@ fn put_back() {
     let _ = fs::remove_file(marker);
 }
 
-/// Returns a resolv.conf that works inside the hosts; `None` if the machine's own works. `ipv6` is
-/// set if the machine is the uplink for IPv6, too.
+/// Returns a resolv.conf that works in the hosts; `None` if the machine's own works. `ipv6` is set
+/// if the machine is also the uplink for IPv6.
 pub(crate) fn resolver(ipv6: bool) -> Option<String> {
     let read = |path| fs::read_to_string(path).ok();
     reachable(&read(RESOLVER)?, ipv6, || read(BEHIND_RESOLVED))
 }
 
-/// Like [`resolver`], for given contents. Hosts cannot reach name servers at loopback or link-local
+/// As [`resolver`], for given contents. Hosts cannot reach name servers at loopback and link-local
 /// addresses.
 fn reachable(own: &str, ipv6: bool, behind: impl FnOnce() -> Option<String>) -> Option<String> {
     let server = |line: &str| {

@@ -1,5 +1,5 @@
-//! The part of an emulation that serves gateways on other machines: reads their packets, and
-//! subtracts the delay of their tunnels from the scenario's delays.
+//! Gateways on other machines: the emulation reads their packets, and subtracts the delays of their
+//! tunnels from the scenario's delays.
 
 use super::{BATCH, Emulation};
 use crate::EmuError;
@@ -53,8 +53,8 @@ impl Emulation {
         Ok(())
     }
 
-    /// Returns `scenario` less the delays of the tunnels, and for each gateway (index in `hosts`)
-    /// the delay that was subtracted.
+    /// Returns `scenario` with delays shortened by those of the tunnels, and for each gateway
+    /// (index in `hosts`) the delay that was subtracted.
     fn with_tunnels(&self, scenario: &Expanded) -> (Expanded, Vec<(usize, Interval)>) {
         let (mut hosts, mut added) = (Vec::new(), Vec::new());
         for (i, host) in self.hosts.iter().enumerate() {
@@ -69,8 +69,8 @@ impl Emulation {
         (scenario, hosts.into_iter().zip(off).collect())
     }
 
-    /// Subtracts the tunnels' current delays from the scenario's, if the delay of a tunnel has
-    /// changed enough.
+    /// If the delay of a tunnel has changed enough, subtracts the current delays of the tunnels
+    /// from those of the scenario.
     pub(super) fn allow_for_tunnels(&mut self, now: Instant) {
         let mut changed = false;
         for host in &mut self.hosts {

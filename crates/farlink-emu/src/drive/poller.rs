@@ -12,12 +12,12 @@ use std::os::fd::AsFd;
 /// Token of the timer among the sources.
 pub(super) const TIMER: u64 = u64::MAX;
 
-/// Sources of packets, and the timer of the next deadline.
+/// Sources of packets, and the timer for the next deadline.
 #[derive(Debug)]
 pub(super) struct Poller {
     epoll: Epoll,
     timer: TimerFd,
-    /// Time at which the timer goes off.
+    /// Expiry time of the timer.
     armed: Instant,
     pub(super) arrivals: Arrivals,
     mode: Mode,
@@ -25,8 +25,8 @@ pub(super) struct Poller {
 }
 
 impl Poller {
-    /// Builds the poller for a number of hosts. The unit's socket counts as one more device in
-    /// `arrivals`.
+    /// Builds the poller for a number of hosts. In `arrivals`, the unit's socket is one more
+    /// device.
     pub(super) fn new(hosts: usize) -> nix::Result<Self> {
         let timer = TimerFd::new(
             ClockId::CLOCK_MONOTONIC,
@@ -72,8 +72,8 @@ impl Poller {
             self.wait_with_timer(clock, next, events)
         };
         match waited {
-            // A signal ended the wait, so poll again: packets that arrived meanwhile enter the
-            // network before packets that are due leave.
+            // A signal ended the wait. Polls again, because packets that arrived in between must
+            // enter the network before packets that are due leave it.
             Err(nix::Error::EINTR) => Ok(self.poll(clock.now(), events).unwrap_or(0)),
             waited => waited,
         }
@@ -88,22 +88,22 @@ impl Poller {
         self.timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)
     }
 
-    /// Reads the timer after it went off.
+    /// Reads the timer after its expiry.
     pub(super) fn clear(&mut self) {
         self.armed = Instant::ZERO;
-        // A timer that was armed anew meanwhile has no expiration to read.
+        // If the timer was set again in between, there is no expiry to read.
         let _ = self.timer.wait();
     }
 
-    /// Polls for packets without sleeping, so that arrivals are read even if the loop never sleeps.
+    /// Polls for packets without sleeping, so arrivals are read even if the loop never sleeps.
     /// `before` is the time of the poll.
     fn poll(&mut self, before: Instant, events: &mut [EpollEvent]) -> nix::Result<usize> {
         self.arrivals.record_poll(before);
         self.epoll.wait(events, EpollTimeout::ZERO)
     }
 
-    /// Sleeps by the timer until shortly before `next`, then polls packets and the clock. At normal
-    /// priority, timeouts of system calls are up to 0.1 % late; a timer is not.
+    /// Sleeps until shortly before `next` by the timer, then polls packets and the clock. At normal
+    /// priority, time-outs of system calls are up to 0.1 % late, and timers are not.
     fn wait_with_timer(
         &mut self,
         clock: Clock,
@@ -166,8 +166,8 @@ impl Poller {
         }
     }
 
-    /// Waits as [`Self::wait_with_timer`] does, but by the timeout of the poll. At real-time
-    /// priority that timeout is exact and saves a system call.
+    /// Waits as [`Self::wait_with_timer`] does, but with the time-out of the poll, which is exact
+    /// at real-time priority and saves a system call.
     fn wait_exactly(
         &mut self,
         clock: Clock,

@@ -1,5 +1,5 @@
-//! Setup of an emulation: checks of what was asked for, then the hosts, their names, and the
-//! sources that are polled.
+//! Setup of an emulation: checks of the options, then the hosts, their names, and the polled
+//! sources.
 
 use super::poller::Poller;
 use super::{Emulation, REMOTE, STOP, Stop, UNIT};
@@ -48,8 +48,8 @@ impl Request<'_> {
         })
     }
 
-    /// Checks the configuration of user-space hosts, and that a chosen congestion control has a
-    /// kernel to run in.
+    /// Checks the configuration of user-space hosts. If a congestion control is chosen, some host
+    /// must have a kernel.
     fn check_endpoints(&self) -> Result<(), EmuError> {
         let (config, endpoints) = (self.config, self.endpoints);
         for endpoint in endpoints {
@@ -89,8 +89,8 @@ impl Request<'_> {
         Ok(())
     }
 
-    /// Makes the hosts. A host that is neither in user space nor attached is a gateway of the unit,
-    /// or a namespace if there is no unit.
+    /// Creates the hosts. A host that is neither in user space nor attached is a gateway of the
+    /// unit or, without a unit, a namespace.
     fn make_hosts(&self, unit: Option<&Unit>) -> Result<Vec<Host>, EmuError> {
         let config = self.config;
         let made = in_parallel(self.hosts.clone(), |(name, node)| {
@@ -108,14 +108,14 @@ impl Request<'_> {
         made.into_iter().collect()
     }
 
-    /// Returns the node of the host that is this machine, the uplink of the others.
+    /// Returns the node of the host that is this machine (the uplink), if any.
     fn uplink(&self) -> Result<Option<NodeId>, EmuError> {
         let mut attached = self.attached.iter();
         let own = attached.find(|attachment| attachment.to == Attach::Internet);
         own.map(|own| self.node_of(&own.host)).transpose()
     }
 
-    /// Opens the uplink, and writes the file by which programs resolve names over it.
+    /// Opens the uplink, and writes the file by which programs resolve names through it.
     fn open_uplink(&self) -> Result<(Uplink, Option<RunFile>), EmuError> {
         let (network, mask) = network(self.nodes);
         let uplink = Uplink::open(network, mask, self.config.uplink6)?;
@@ -147,11 +147,10 @@ fn poller(
 }
 
 impl Emulation {
-    /// Makes the namespaces of the scenario's hosts, each with its device.
+    /// Creates the namespaces of the scenario's hosts, each with its device.
     ///
     /// # Errors
-    /// If the scenario cannot be built or the system refuses. Nothing is left
-    /// behind then.
+    /// If the scenario cannot be built, or the system refuses. Then nothing is left behind.
     pub fn new(
         scenario: &Expanded,
         run: u64,
@@ -173,7 +172,7 @@ impl Emulation {
         if endpoints.len() < request.hosts.len() && unit.is_none() {
             Host::check()?;
         }
-        // Started first, because a lack of privileges fails here with a clearer error than in the
+        // Started first, because its error about missing privileges is clearer than those of the
         // later checks.
         let reaper = Arc::new(Reaper::start(&config.sweeper)?);
         request.check_attached(force)?;
@@ -187,7 +186,7 @@ impl Emulation {
             (uplink, resolver) = (Some(opened), file);
             live.set_uplink(node, config.uplink6);
         }
-        // Names have addresses of one IP version only, because glibc would prefer IPv6.
+        // Each name has an address of one IP version only, because glibc would prefer IPv6.
         let ip = scenario.flows.first().map_or(IpVersion::V4, |flow| flow.ip);
         let named = |host: &Host| (host.name.clone(), address_of(host.node, ip).to_string());
         let hosts_file = RunFile::of_hosts(hosts.iter().map(named))?;

@@ -1,12 +1,12 @@
-//! Programs of a user-space host: send checked data, fetch and compare it, echo, discard.
+//! Programs of a user-space host: they send checked data, fetch and compare it, echo, or discard.
 
 use super::data::Pattern;
 use farlink_tcp::{CloseReason, Connection, Event, Instant, Interval};
 
-/// Bytes that a sender writes ahead of what TCP has sent: enough for a burst, without filling the
+/// Number of bytes that a sender writes in advance of TCP: enough for a burst, without filling the
 /// memory of a slow connection.
 const AHEAD: u64 = 256 << 10;
-/// Bytes read from a connection at a time.
+/// Maximum number of bytes per read from a connection.
 const CHUNK: usize = 64 << 10;
 
 /// Service on a port.
@@ -14,10 +14,10 @@ const CHUNK: usize = 64 << 10;
 pub enum Service {
     /// Echo: received bytes are sent back (RFC 862).
     Echo,
-    /// Discard: received bytes are thrown away (RFC 863).
+    /// Discard: received bytes are ignored (RFC 863).
     Discard,
-    /// Sends this many bytes of checked data, then closes. With a size that is never reached, it is
-    /// a character generator (RFC 864).
+    /// Sends this number of bytes of checked data, then closes. With a number that is never
+    /// reached, this is a character generator (RFC 864).
     Data(u64),
 }
 
@@ -28,9 +28,9 @@ pub struct Fetched {
     pub bytes: u64,
     /// Time from the first answered SYN to the end.
     pub duration: Interval,
-    /// Set if exactly the expected bytes arrived, in order.
+    /// Set if exactly the expected bytes have arrived, in order.
     pub correct: bool,
-    /// Reason for the connection's end, if it ended before all data had arrived.
+    /// Reason for the end of the connection, if it ended before all data had arrived.
     pub failure: Option<CloseReason>,
 }
 
@@ -100,13 +100,8 @@ impl App {
     }
 
     /// Reads, writes and closes as far as the connection allows. `scratch` is empty before and
-    /// after.
-    pub(super) fn work(
-        &mut self,
-        now: Instant,
-        connection: &mut Connection,
-        scratch: &mut Vec<u8>,
-    ) {
+    /// after the call.
+    pub(super) fn run(&mut self, now: Instant, connection: &mut Connection, scratch: &mut Vec<u8>) {
         self.read(connection, scratch);
         self.write(now, connection);
         while let Some(event) = connection.poll_event() {
@@ -116,8 +111,7 @@ impl App {
 
     fn read(&mut self, connection: &mut Connection, scratch: &mut Vec<u8>) {
         loop {
-            // While echoed data is held back, nothing more is read, so that the receive window
-            // closes.
+            // While echoed data waits to be written, nothing is read, so the receive window closes.
             let most = match self {
                 Self::Echo { held, .. } if !held.is_empty() => 0,
                 _ => CHUNK,

@@ -1,12 +1,12 @@
-//! Checked data of a transfer: SHA-256 in counter mode, so that the receiver can compute every
-//! byte. `python/farlink/transfer.py` generates the same data.
+//! Checked data of a transfer: SHA-256 in counter mode, so the receiver can compute every byte.
+//! `python/farlink/transfer.py` generates the same data.
 
 use sha2::{Digest, Sha256};
 
 /// Bytes generated from one counter value.
 pub(super) const BLOCK: u64 = 1 << 16;
 
-/// Generator of the data, which keeps one block.
+/// Generator of the data, which stores one block.
 #[derive(Debug, Default)]
 pub(super) struct Pattern {
     /// Number of the block in `block`, which is empty before the first use.

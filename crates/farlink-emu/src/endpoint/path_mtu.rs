@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv6Addr};
 
 const TCP: u8 = 6;
 
-/// Returns the connection that a "fragmentation needed" or "packet too big" message is about, and
-/// the next-hop MTU in it; `None` for any other packet.
+/// Returns the connection to which a "fragmentation needed" or "packet too big" message refers, and
+/// the next-hop MTU in the message; `None` for any other packet.
 pub(super) fn reported(bytes: &[u8]) -> Option<(Key, u32)> {
     let (far, tcp, mtu) = match bytes.first()? >> 4 {
         4 => reported_v4(bytes)?,
@@ -41,7 +41,7 @@ fn reported_v4(bytes: &[u8]) -> Option<Quoted<'_>> {
     (quoted[9] == TCP).then_some(([a, b, c, d].into(), tcp, mtu.into()))
 }
 
-/// Handles no extension headers, because the host sends packets without them.
+/// Extension headers are not handled, because the host sends packets without them.
 fn reported_v6(bytes: &[u8]) -> Option<Quoted<'_>> {
     const ICMPV6: u8 = 58;
     const HEADER: usize = 40;
@@ -87,11 +87,11 @@ mod tests {
             let message = about.error_of(NodeId(1), IcmpError::TooBig(1281)).unwrap();
             let key = (address_of(NodeId(2), ip.version()), 40_000, 5001);
             assert_eq!(reported(message.bytes()), Some((key, 1281)));
-            // The message needs two IP headers, the ICMP header and the quoted ports.
+            // A message has two IP headers, the ICMP header and the quoted ports.
             for len in 0..2 * ip.header_len() as usize + 8 + 4 {
                 assert_eq!(reported(&message.bytes()[..len]), None, "cut at {len}");
             }
-            // Another kind of ICMP error is ignored, as is one about another protocol.
+            // Other ICMP errors are ignored, and errors about other protocols.
             let other = about.error_of(NodeId(1), IcmpError::TimeExceeded).unwrap();
             assert_eq!(reported(other.bytes()), None);
             let mut udp = message.bytes().to_vec();

@@ -30,7 +30,7 @@ fn client(size: u64) -> Endpoint {
     Endpoint::new(CLIENT, &config("client", &[], Some(size)), Some(SERVER))
 }
 
-/// Builds a client that fetches `size` bytes over this version of IP.
+/// Builds a client that fetches `size` bytes over this IP version.
 fn client_by(ip: IpVersion, size: u64) -> Endpoint {
     let mut config = EndpointConfig {
         ip,
@@ -40,9 +40,9 @@ fn client_by(ip: IpVersion, size: u64) -> Endpoint {
     Endpoint::new(CLIENT, &config, Some(SERVER))
 }
 
-/// Carries packets with a delay of 10 ms each way until the client has finished. `treat` gets the
-/// number and bytes of each packet, and returns the number of copies to deliver. It may change the
-/// first copy.
+/// Carries packets with a delay of 10 ms in each direction until the client has finished. `treat`
+/// gets the number and the bytes of each packet, may change the bytes of the first copy, and
+/// returns the number of copies to deliver.
 fn carry(a: &mut Endpoint, b: &mut Endpoint, mut treat: impl FnMut(u64, &mut Vec<u8>) -> usize) {
     let delay = Interval::from_millis(10);
     let (mut now, mut count) = (Instant::ZERO, 0);
@@ -122,7 +122,7 @@ fn a_transfer_is_whole_over_a_clean_path() {
     }
 }
 
-/// The program must stop at a full send buffer, go on later, and close after the last byte.
+/// The program stops at a full send buffer, continues later, and closes after the last byte.
 #[test]
 fn a_transfer_is_whole_through_a_small_send_buffer() {
     for send_buffer in [1, 1000, 16_384] {
@@ -137,13 +137,13 @@ fn a_transfer_is_whole_through_a_small_send_buffer() {
         carry(&mut a, &mut b, |_, _| 1);
         let got = b.report().fetched.unwrap();
         assert_eq!((got.bytes, got.correct, got.failure), (size, true, None));
-        // At most one send buffer is sent per round trip of 20 ms.
+        // At most one send buffer per round trip of 20 ms is sent.
         assert!(got.duration >= Interval::from_millis(20 * 20), "{got:?}");
     }
 }
 
-/// Lost data is retransmitted, duplicate data counts once, and a corrupted packet is dropped for
-/// its checksum. Each case is counted.
+/// Lost data is retransmitted, duplicate data counts once, and a corrupted packet is dropped
+/// because of its checksum. Each case is counted.
 #[test]
 fn a_transfer_is_whole_over_a_bad_path() {
     let size = 500_000;
@@ -193,7 +193,7 @@ fn a_fetch_that_is_refused_is_tried_again_and_then_given_up() {
     let got = b.report().fetched.unwrap();
     assert_eq!(got.failure, Some(CloseReason::Refused));
     assert!(!got.correct);
-    // One attempt takes 20 ms until the reset, and the next follows after 50 ms.
+    // An attempt takes 20 ms until the reset, and the next follows 50 ms later.
     assert_eq!(a.report().dropped.no_port, 10_000 / 70 + 2);
 }
 
@@ -244,7 +244,7 @@ fn a_port_that_nothing_listens_on_answers_with_a_reset() {
     assert_eq!(a.report().accepted, 0);
 }
 
-/// Over IPv6, packets have the same length as over IPv4, so that segments are shorter.
+/// Packets over IPv6 are as long as over IPv4, so segments are shorter.
 #[test]
 fn a_transfer_over_ipv6_is_whole_and_its_packets_are_as_long() {
     for (ip, mss) in [(IpVersion::V4, 1460), (IpVersion::V6, 1440)] {
@@ -263,7 +263,7 @@ fn a_transfer_over_ipv6_is_whole_and_its_packets_are_as_long() {
         assert!(a.report().stats.segments_retransmitted > 0);
         assert_eq!(a.report().dropped, Dropped::default());
     }
-    // A configuration for IPv6 has an MSS that suits the IPv6 header.
+    // The MSS of a configuration for IPv6 fits the IPv6 header.
     let six = EndpointConfig {
         ip: IpVersion::V6,
         ..config("server", &[], None)
@@ -276,7 +276,7 @@ fn a_transfer_over_ipv6_is_whole_and_its_packets_are_as_long() {
     assert_eq!(lengths(&config("server", &[], None)), [1460, 1440]);
 }
 
-/// After "packet too big", the data is sent again in packets of 1,280 bytes.
+/// After "packet too big", the data is retransmitted in packets of 1,280 bytes.
 #[test]
 fn packet_too_big_lowers_the_mtu() {
     let mut a = server(&[(PORT, Service::Data(200_000))]);
@@ -350,7 +350,8 @@ fn each_bad_packet_is_dropped_for_its_reason() {
     let mut bad = |change: fn(&mut Vec<u8>)| {
         let mut bytes = good.clone();
         change(&mut bytes);
-        // Repairs the IPv4 header checksum, which the engine verifies before the endpoint.
+        // Computes the IPv4 header checksum again, because the engine checks it before the
+        // endpoint.
         let sum = |bytes: &[u8]| {
             let words = bytes[..20].chunks(2);
             let sum: u32 = words.map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum();
@@ -389,7 +390,7 @@ fn syn(port: u16) -> Vec<u8> {
     })
 }
 
-/// Computes `next_timeout` without the list of timers.
+/// Computes `next_timeout` without the set of timers.
 fn first_timer(endpoint: &Endpoint) -> Option<Instant> {
     let timers = endpoint.open.values().map(|o| o.connection.next_timeout());
     timers.flatten().min()
@@ -399,10 +400,10 @@ fn first_timer(endpoint: &Endpoint) -> Option<Instant> {
 #[test]
 fn a_syn_beyond_the_connection_limit_is_dropped() {
     let mut a = server(&[(PORT, Service::Discard)]);
-    for port in 0..=MOST as u16 {
+    for port in 0..=MAX_CONNECTIONS as u16 {
         a.receive(Instant::ZERO, &syn(1000 + port));
         let answered = answer(&mut a);
-        assert_eq!(answered.is_some(), usize::from(port) < MOST);
+        assert_eq!(answered.is_some(), usize::from(port) < MAX_CONNECTIONS);
         let Some((_, syn_ack)) = answered else { break };
         let ack = Segment {
             src_port: 1000 + port,
@@ -413,12 +414,12 @@ fn a_syn_beyond_the_connection_limit_is_dropped() {
         a.receive(Instant::ZERO, &packet(ack));
     }
     assert_eq!(a.report().dropped.full, 1);
-    assert_eq!(a.report().accepted, MOST as u64);
+    assert_eq!(a.report().accepted, MAX_CONNECTIONS as u64);
     assert!(a.half_open.is_empty());
 }
 
-/// A flood of SYNs occupies a bounded number of connections and timers, and a client in the middle
-/// of it is served.
+/// A flood of SYNs uses a limited number of connections and timers, and a client during the flood
+/// is served.
 #[test]
 fn a_flood_of_syns_shuts_nobody_out() {
     let mut a = server(&[(PORT, Service::Discard)]);
@@ -446,7 +447,7 @@ fn a_flood_of_syns_shuts_nobody_out() {
     let open = |o: &&Open| o.connection.state() == State::Established;
     assert_eq!(a.open.values().filter(open).count(), 1);
     assert_eq!(a.report().dropped.full, 9_999 - 1 - BACKLOG as u64);
-    // The handshakes without an answer expire, each at its own time.
+    // Handshakes without an answer expire one by one.
     while let Some(next) = a.next_timeout() {
         assert_eq!(Some(next), first_timer(&a));
         a.on_timeout(next);
@@ -455,8 +456,8 @@ fn a_flood_of_syns_shuts_nobody_out() {
     assert_eq!((a.open.len(), a.half_open.len(), a.timers.len()), (1, 0, 0));
 }
 
-/// The receiver requests corrupted data again, and the sender does not treat the loss as
-/// congestion: there is no time-out, and the window does not shrink.
+/// The receiver requests corrupted data again, and the sender does not take the loss for
+/// congestion: no time-out occurs, and the window does not shrink.
 #[test]
 fn explicit_loss_notification_works_by_checksum() {
     let run = |tcp: &str| {
@@ -488,8 +489,8 @@ fn explicit_loss_notification_works_by_checksum() {
     assert_eq!(stats.timeouts, 0);
 }
 
-/// A base station's EBSN restarts the retransmission timer of the connection that it names, if
-/// `ebsn` is set. An EBSN that is corrupted or about no connection is dropped and counted.
+/// An EBSN of a base station restarts the retransmission timer of its connection if `ebsn` is set.
+/// An EBSN that is corrupted, or that refers to no connection, is dropped and counted.
 #[test]
 fn an_ebsn_restarts_the_retransmission_timer() {
     let run = |ebsn: bool, ip: IpVersion| {
@@ -497,7 +498,7 @@ fn an_ebsn_restarts_the_retransmission_timer() {
         Arc::make_mut(&mut config.tcp).notices.ebsn = ebsn;
         let mut a = Endpoint::new(SERVER, &config, None);
         let mut b = client_by(ip, 100_000);
-        // Performs the handshake, then sends data that is lost.
+        // After the handshake, the next data is lost.
         let mut now = Instant::ZERO;
         let mut lost = None;
         for _ in 0..4 {
@@ -577,7 +578,7 @@ fn cookies_that_a_host_cannot_have_are_refused() {
     assert!(why.contains("server") && why.contains("request"), "{why}");
 }
 
-/// A client that requests a TCP Fast Open cookie gets one. With the cookie, data on a SYN is
+/// A client that requests a TCP Fast Open cookie gets one. Data on a SYN with the cookie is
 /// answered at once (RFC 7413).
 #[test]
 fn a_fast_open_cookie_lets_syn_data_be_answered() {

@@ -5,35 +5,36 @@ use crate::EmuError;
 use crate::peer::LOST_AFTER;
 use crate::tun::LONGEST;
 use crate::tunnel::{
-    Bad, Cookie, Hello, Initiation, Inner, Key, Limits, NO_COOKIE, Outer, Pieces, Session, Welcome,
+    Cookie, Hello, Initiation, Inner, Key, Limits, NO_COOKIE, Outer, Pieces, Rejection, Session,
+    Welcome,
 };
 use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 
-/// Initial and longest time until a handshake is retried, with exponential backoff. A retry
-/// discards the handshake before it, so the pause must exceed the round trip for a handshake to
+/// Initial and maximum time after which a handshake is retried; it doubles with each retry. A retry
+/// discards the previous handshake, so the time must exceed the round trip for a handshake to
 /// succeed.
 const FIRST_RETRY: Interval = Interval::from_millis(500);
 const LONGEST_RETRY: Interval = Interval::from_secs(2);
 /// Time limit for the first handshake.
-const PATIENCE: Interval = Interval::from_secs(10);
-/// Time for which the unit's answer "this host is another gateway already" is tolerated. The unit
-/// notices within this time that a former gateway of that host is gone.
+const TIME_LIMIT: Interval = Interval::from_secs(10);
+/// Time for which the answer "this host is another gateway already" is tolerated, because the unit
+/// detects within this time that a previous gateway has gone.
 const TAKEN: Interval = Interval::from_secs(5);
 
 /// The tunnel to the unit.
 pub(super) struct Tunnel {
     pub(super) socket: UdpSocket,
-    /// Sockets for further addresses of the unit. Each retry of the handshake uses the next one,
-    /// because a name can have several addresses and the unit may listen on one only.
+    /// Sockets for other addresses of the unit. Each retry of the handshake uses the next, because
+    /// a name may have several addresses, of which the unit may use only one.
     others: VecDeque<UdpSocket>,
     key: Key,
     hello: Hello,
     limits: Limits,
-    /// Node number, number of nodes and MTU from the unit's first `Welcome`. The host is built from
-    /// these values and cannot be rebuilt for others.
+    /// Node number, number of nodes and MTU in the unit's first `Welcome`. The host is built with
+    /// these values and cannot be changed to others.
     place: Option<(u32, u32, u32)>,
     session: Option<(u32, Session)>,
     previous: Option<(u32, Session)>,
@@ -41,13 +42,13 @@ pub(super) struct Tunnel {
     handshake_sent: Instant,
     /// Cookie from the unit, which proves this gateway's address.
     cookie: Cookie,
-    /// Set once the first message of the current handshake was sent again with a new cookie.
+    /// Set when the first message of the current handshake was repeated with a new cookie.
     is_proven: bool,
-    /// Time from `handshake_sent` to the next attempt at a handshake.
+    /// Time from `handshake_sent` to the next attempt.
     pause: Interval,
     last_received: Instant,
     is_lost: bool,
-    /// Set once the host's device exists.
+    /// Set when the host's device exists.
     is_ready: bool,
     datagram: Vec<u8>,
     pub(super) done: GatewayDone,
@@ -134,7 +135,7 @@ impl Tunnel {
         now.since(self.handshake_sent) >= self.pause
     }
 
-    /// Starts a new handshake, and discards one that is in progress.
+    /// Starts a new handshake, and discards the current one, if any.
     fn start_handshake(&mut self, now: Instant) {
         self.handshake_sent = now;
         if self.handshake.is_some() {
@@ -148,15 +149,15 @@ impl Tunnel {
         let own = last.or(self.session.as_ref().map(|(own, _)| *own));
         let own = own.map_or(1, |own| own.wrapping_add(1));
         if let Some((asking, _)) = Initiation::begin(&self.key, own, &self.hello) {
-            // A failed send is retried as a lost message is.
+            // A failed send has the effect of a lost message, which is retried.
             let _ = self.socket.send(&asking.datagram(self.cookie));
             self.handshake = Some(asking);
             self.is_proven = false;
         }
     }
 
-    /// Stores a cookie, and repeats the first message with it. Once per handshake only, so that
-    /// forged cookies cause no more traffic.
+    /// Stores a cookie, and repeats the first message with it. This happens once per handshake, so
+    /// forged cookies cause no further traffic.
     fn on_cookie(&mut self, now: Instant, cookie: Cookie) {
         let Some(asking) = self.handshake.as_ref().filter(|_| cookie != self.cookie) else {
             return;
@@ -169,9 +170,9 @@ impl Tunnel {
         }
     }
 
-    /// Declares the host ready. The unit counts the gateway as joined at the first datagram in the
-    /// session. Sent earlier, it would start probes that are answered late and distort the measured
-    /// delay.
+    /// Declares the host ready. The unit considers the gateway joined at the first datagram in the
+    /// session. If this came earlier, the unit would send probes that are answered late, and the
+    /// measured delay would be wrong.
     pub(super) fn declare_ready(&mut self, now: Instant) {
         (self.is_ready, self.last_received) = (true, now);
         self.send(now, Inner::Probe { at: 0 });
@@ -183,7 +184,7 @@ impl Tunnel {
         })
     }
 
-    /// Reads a datagram. Returns `None` if none waits.
+    /// Reads a datagram; `None` if there is none.
     pub(super) fn read(
         &mut self,
         now: Instant,
@@ -192,7 +193,7 @@ impl Tunnel {
     ) -> Option<UnitMessage> {
         let length = match self.socket.recv(buffer) {
             Ok(length) => length,
-            // No program listens on the unit's port at the moment.
+            // Currently no program listens on the unit's port.
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
                 return Some(UnitMessage::Nothing);
             }
@@ -215,7 +216,7 @@ impl Tunnel {
                         self.last_received = now;
                         self.on_message(now, to, &plain, pieces)
                     }
-                    Err(Bad::Replayed) => {
+                    Err(Rejection::Replayed) => {
                         self.done.replayed += 1;
                         UnitMessage::Nothing
                     }
@@ -244,8 +245,8 @@ impl Tunnel {
         self.handshake = None;
         self.others.clear();
         self.last_received = now;
-        // The next handshake (for new keys, or after the unit was lost) starts from twice the round
-        // trip.
+        // The next handshake (for new keys, or after the unit was lost) starts with a time of twice
+        // the round trip.
         self.pause = (now.since(self.handshake_sent) * 2).clamp(FIRST_RETRY, LONGEST_RETRY);
         if let &Welcome::Joined {
             node, nodes, mtu, ..
@@ -289,7 +290,8 @@ impl Tunnel {
         }
     }
 
-    /// Performs the first handshake. Returns the unit's welcome, or `None` if `tick` asks to stop.
+    /// Performs the first handshake. Returns the unit's welcome, or `None` if `tick` requests the
+    /// end.
     pub(super) fn join<E>(
         &mut self,
         clock: &impl Fn() -> Instant,
@@ -320,7 +322,7 @@ impl Tunnel {
             }
             match taken.take_if(|_| now.since(Instant::ZERO) >= TAKEN) {
                 Some(why) => return Err(EmuError::Scenario(format!("the unit refuses: {why}"))),
-                None if now.since(Instant::ZERO) >= PATIENCE => {
+                None if now.since(Instant::ZERO) >= TIME_LIMIT => {
                     let asked = self.others.iter().chain([&self.socket]);
                     let asked: Vec<_> = asked
                         .filter_map(|socket| Some(socket.peer_addr().ok()?.to_string()))
@@ -329,7 +331,7 @@ impl Tunnel {
                         "no answer from {} within {} s: see that the unit runs there, that UDP \
                          comes through, and that the key is the one that it printed",
                         asked.join(", "),
-                        PATIENCE.as_secs_f64()
+                        TIME_LIMIT.as_secs_f64()
                     )));
                 }
                 None => {}
@@ -340,9 +342,9 @@ impl Tunnel {
         }
     }
 
-    /// Renews keys and retries handshakes as due. Returns a status line if the unit was lost or
-    /// found again.
-    pub(super) fn work(&mut self, now: Instant) -> Option<String> {
+    /// Renews keys and retries handshakes when due. Returns a status line if the unit has been lost
+    /// or found again.
+    pub(super) fn on_tick(&mut self, now: Instant) -> Option<String> {
         let over = self.session.as_ref().is_none_or(|(_, s)| s.is_over(now));
         let lost = over || now.since(self.last_received) >= LOST_AFTER;
         let renew = self
@@ -394,8 +396,8 @@ mod tests {
         (tunnel.unwrap(), unit, key)
     }
 
-    /// Answers the last first message as the unit would. Returns a function that sends the answer,
-    /// and the unit's side of the session.
+    /// Answers the latest first message as the unit does. Returns a function that sends the answer,
+    /// and the unit's end of the session.
     fn answer(
         unit: &UdpSocket,
         key: &Key,
@@ -431,7 +433,7 @@ mod tests {
         (send, session)
     }
 
-    /// Reads the next datagram. Returns whether it joined the tunnel to the unit.
+    /// Reads the next datagram. Returns whether the tunnel has joined the unit.
     fn joins(tunnel: &mut Tunnel, now: Instant) -> bool {
         let mut buffer = vec![0; LONGEST];
         loop {
@@ -444,8 +446,7 @@ mod tests {
         }
     }
 
-    /// The restarted unit gave another node number or MTU, with which the existing host cannot go
-    /// on.
+    /// The restarted unit assigns another node number or MTU, which the existing host cannot use.
     #[test]
     fn rejoin_fails_if_the_unit_has_another_scenario() {
         let (mut tunnel, unit, key) = tunnel();
@@ -461,8 +462,8 @@ mod tests {
         assert!(tunnel.session.is_some(), "the session before stays");
     }
 
-    /// At a round trip of 700 ms the first answer arrives after the retry at 500 ms, and is ignored
-    /// because it belongs to the discarded handshake.
+    /// With a round trip of 700 ms, the first answer arrives after the retry at 500 ms, and is
+    /// ignored because its handshake was discarded.
     #[test]
     fn joins_if_the_round_trip_exceeds_the_first_retry() {
         let (mut tunnel, unit, key) = tunnel();
@@ -484,13 +485,13 @@ mod tests {
             }
         }
         assert_eq!(joined, Some(500 + 700));
-        // The pause before the next attempt is twice the measured round trip of 700 ms.
+        // The next attempt is due after twice the measured round trip of 700 ms.
         tunnel.start_handshake(at(9000));
         assert!(!tunnel.is_retry_due(at(10_350)));
         assert!(tunnel.is_retry_due(at(10_400)));
     }
 
-    /// A name can resolve to two addresses of which only the second answers.
+    /// A name has two addresses, of which only the second answers.
     #[test]
     fn retry_uses_the_next_address_of_the_unit() {
         let (mut tunnel, unit, key) = tunnel();
@@ -505,7 +506,7 @@ mod tests {
         assert!(tunnel.others.is_empty(), "it stays with that one");
     }
 
-    /// A handshake for new keys starts after 120 s, and datagrams under the old keys are still
+    /// A handshake for new keys starts after 120 s. Datagrams under the old keys are still
     /// accepted.
     #[test]
     fn rekeys_after_120_s_and_accepts_the_old_keys() {
@@ -520,10 +521,10 @@ mod tests {
         let mut old = joined(&mut tunnel, Instant::ZERO);
         let at = |s| Instant::ZERO + Interval::from_secs(s);
         tunnel.last_received = at(119);
-        assert_eq!(tunnel.work(at(119)), None);
+        assert_eq!(tunnel.on_tick(at(119)), None);
         assert!(tunnel.handshake.is_none(), "the keys are good yet");
         tunnel.last_received = at(120);
-        assert_eq!(tunnel.work(at(120)), None);
+        assert_eq!(tunnel.on_tick(at(120)), None);
         let mut new = joined(&mut tunnel, at(120));
         let (mut sealed, mut buffer) = (Vec::new(), vec![0; LONGEST]);
         for session in [&mut new, &mut old] {

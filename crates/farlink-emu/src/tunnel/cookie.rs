@@ -1,21 +1,21 @@
-//! Cookies that prove the address of a gateway. Before the proof, the unit keeps no state of a
-//! gateway, and sends its address no more bytes than arrived from there.
+//! Cookies that prove the address of a gateway. Before the proof, the unit stores no state of the
+//! gateway, and sends no more bytes to its address than arrived from there.
 
 use farlink_tcp::{Instant, Interval};
 use sha2::{Digest, Sha256};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// A cookie as datagrams carry it; all zeros for none.
+/// A cookie in a datagram; all zeros for none.
 pub(crate) type Cookie = [u8; 16];
 /// Cookie field of a gateway that has no cookie yet.
 pub(crate) const NO_COOKIE: Cookie = [0; 16];
 /// Time after which the cookie of an address changes. The cookies of the current and the previous
-/// slot are valid, so a cookie is valid for 10 to 20 s.
+/// slot are valid, so each cookie is valid for 10 to 20 s.
 const SLOT: Interval = Interval::from_secs(10);
 
-/// Makes and checks cookies with a secret. A restarted unit has another secret, and accepts no
-/// earlier cookies.
+/// Creates and verifies cookies with a secret. A restarted unit has another secret, so it accepts
+/// no earlier cookies.
 #[derive(Debug)]
 pub(crate) struct Cookies {
     secret: [u8; 32],
@@ -51,7 +51,7 @@ impl Cookies {
             IpAddr::V4(address) => address.to_ipv6_mapped(),
             IpAddr::V6(address) => address,
         };
-        // Each part has a fixed length, so different inputs never give the same bytes.
+        // Each part has a fixed length, so different inputs never have the same bytes.
         let digest = Sha256::new()
             .chain_update(self.secret)
             .chain_update(slot.to_be_bytes())
@@ -66,7 +66,7 @@ fn slot(now: Instant) -> u64 {
     now.as_nanos() / SLOT.as_nanos()
 }
 
-/// Compares in constant time.
+/// Compares two cookies in constant time.
 fn is_equal(one: &Cookie, other: &Cookie) -> bool {
     let differing = one.iter().zip(other).map(|(a, b)| a ^ b);
     differing.fold(0, |all, byte| all | byte) == 0

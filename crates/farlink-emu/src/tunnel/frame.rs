@@ -1,16 +1,17 @@
-//! Wire format of the tunnel's datagrams and of their encrypted content. Integers are big-endian.
+//! Wire format of the tunnel's datagrams and of their encrypted contents. Integers are big-endian.
 
 use super::cookie::Cookie;
 use super::primitives::TAG;
 
-/// Longest datagram that is never fragmented: IPv6's minimum MTU less the IPv6 and UDP headers.
+/// Maximum length of a datagram that is never fragmented: IPv6's minimum MTU minus the IPv6 and UDP
+/// headers.
 const LONGEST: usize = 1280 - 40 - 8;
 /// Bytes before the encrypted part: kind, three zeros, session, number.
 pub(super) const HEADER: usize = 16;
 /// Bytes before a piece of a packet: kind, index, count, flag for a checked checksum,
 /// identification.
 const PIECE: usize = 8;
-/// Largest coordinate of a place in metres. The sun is closer.
+/// Maximum coordinate of a position in metres, farther than the sun.
 pub(crate) const FARTHEST: f64 = 1e12;
 /// Bytes of a packet that fit into one datagram.
 pub(crate) const ROOM: usize = LONGEST - HEADER - TAG - PIECE;
@@ -18,17 +19,17 @@ pub(crate) const ROOM: usize = LONGEST - HEADER - TAG - PIECE;
 /// A datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outer<'a> {
-    /// First message of a handshake. `from` is the session number that the answer must have,
-    /// `cookie` the cookie of the sender's address (zeros for none).
+    /// First message of a handshake. `from` is the session number for the answer, `cookie` the
+    /// cookie of the sender's address (zeros for none).
     Hello {
         from: u32,
         cookie: Cookie,
         body: &'a [u8],
     },
-    /// Second message, addressed to session `to` of the sender of the first.
+    /// Second message, for session `to` of the first message's sender.
     Welcome { to: u32, from: u32, body: &'a [u8] },
     /// Request to repeat the first message with this cookie. The datagram is as long as the
-    /// shortest first message, so that a forged source address gains no amplification.
+    /// shortest first message, so a forged source address causes no amplification.
     Prove { to: u32, cookie: Cookie },
     /// Encrypted datagram for session `to`.
     Sealed {
@@ -110,9 +111,9 @@ impl<'a> Outer<'a> {
 /// Encrypted content of a datagram.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Inner<'a> {
-    /// Probe to be echoed at once, with the sender's clock in nanoseconds.
+    /// Probe that must be echoed at once, with the sender's clock in nanoseconds.
     Probe { at: u64 },
-    /// Echo of a probe, with the nanoseconds for which the probe was held.
+    /// Echo of a probe, with the nanoseconds from the probe's arrival to the echo.
     Echo { at: u64, held: u64 },
     /// An IP packet; `checked` is set if its checksum is known to be right.
     Packet { checked: bool, bytes: &'a [u8] },
@@ -124,9 +125,9 @@ pub(crate) enum Inner<'a> {
         count: u8,
         bytes: &'a [u8],
     },
-    /// Place of the sender, in metres.
+    /// Position of the sender in metres.
     Place { x: f64, y: f64 },
-    /// Number of packets that the sender's device has dropped so far because its queue was full.
+    /// Number of packets that the sender's device has dropped because its queue was full.
     Overflowed { packets: u64 },
     /// The sender ends.
     Bye,

@@ -1,4 +1,4 @@
-//! Handshake that agrees on the keys of a session.
+//! Handshake by which both ends agree on the keys of a session.
 
 use super::cookie::{Cookie, NO_COOKIE};
 use super::frame::Outer;
@@ -12,21 +12,21 @@ use snow::{Builder, HandshakeState};
 use std::net::Ipv4Addr;
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
-/// Noise prologue. A change of the protocol changes the prologue, so that both ends must agree on
-/// it.
+/// Noise prologue. It changes with the protocol, so ends with different protocols cannot agree.
 const PROLOGUE: &[u8] = b"farlink tunnel 2";
 /// Longest message of Noise, in bytes.
 const LONGEST: usize = 65_535;
-/// Longest payload of a handshake message, so that the message fits into a UDP datagram.
-const MOST: usize = 60_000;
+/// Maximum length of the payload of a handshake message in bytes, so the message fits into a UDP
+/// datagram.
+const MAX_PAYLOAD: usize = 60_000;
 
 /// Payload of the first message, from the gateway.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Hello {
-    /// Name of the host that the gateway wants to be.
+    /// Name of the host that the gateway joins as.
     pub(crate) host: String,
-    /// Random number of the gateway's process, by which the unit recognizes a rejoining gateway.
+    /// Random number of the gateway's process. A gateway with the same number is rejoining.
     pub(crate) instance: u64,
 }
 
@@ -47,9 +47,9 @@ pub(crate) enum Welcome {
         /// Names and addresses of all hosts.
         names: Vec<(String, Ipv4Addr)>,
     },
-    /// Refused with this message, because another gateway is the host at the moment.
+    /// Refused, because another gateway is currently the host. Has a message.
     Taken(String),
-    /// Refused for good, with this message.
+    /// Refused permanently. Has a message.
     Refused(String),
 }
 
@@ -66,7 +66,7 @@ fn begin(key: &Key, is_initiator: bool) -> Result<HandshakeState, snow::Error> {
 
 fn write(state: &mut HandshakeState, message: &impl Serialize) -> Option<Vec<u8>> {
     let payload = serde_json::to_vec(message).ok()?;
-    if payload.len() > MOST {
+    if payload.len() > MAX_PAYLOAD {
         return None;
     }
     let mut out = vec![0; LONGEST];
@@ -98,8 +98,8 @@ impl std::fmt::Debug for Initiation {
 }
 
 impl Initiation {
-    /// Starts a handshake for a session numbered `own` at this end. Also returns the first message
-    /// as a datagram.
+    /// Starts a handshake for a session with number `own` at this end. Also returns the first
+    /// message as a datagram.
     pub(crate) fn begin(key: &Key, own: u32, hello: &Hello) -> Option<(Self, Vec<u8>)> {
         let mut state = begin(key, true).ok()?;
         let body = write(&mut state, hello)?;
@@ -121,8 +121,8 @@ impl Initiation {
         self.own
     }
 
-    /// Processes the unit's answer. A forged answer changes nothing, so that the right one can
-    /// still arrive. After a valid answer, all further ones fail.
+    /// Processes the unit's answer. A forged answer has no effect, so the right answer can still
+    /// arrive. After a valid answer, all others fail.
     pub(crate) fn finish(
         &mut self,
         key: &Key,
@@ -132,7 +132,7 @@ impl Initiation {
         limits: Limits,
     ) -> Option<(Welcome, Session)> {
         let welcome = read(&mut self.state, body)?;
-        // Finishing consumes the state. The fresh state in its place accepts no answer.
+        // The end of the handshake consumes its state. The new state accepts no answer.
         let state = std::mem::replace(&mut self.state, begin(key, true).ok()?);
         let transport = state.into_stateless_transport_mode().ok()?;
         Some((welcome, Session::new(transport, peer, now, limits)))
@@ -145,7 +145,7 @@ pub(crate) struct Opened {
     peer: u32,
     /// Payload of the message.
     pub(crate) hello: Hello,
-    /// First half of the message's ephemeral public key. A second message with the same value is a
+    /// First half of the message's ephemeral public key. A later message with the same value is a
     /// replay.
     pub(crate) ephemeral: [u8; 16],
 }
@@ -157,8 +157,8 @@ impl std::fmt::Debug for Opened {
 }
 
 impl Opened {
-    /// Decrypts a first message; `None` if it was not made with the key. No elliptic-curve
-    /// operation is done before that is known.
+    /// Decrypts a first message; `None` if it was not created with the key. This is known before
+    /// any elliptic-curve operation.
     pub(crate) fn read(key: &Key, peer: u32, body: &[u8]) -> Option<Self> {
         let mut state = begin(key, false).ok()?;
         let hello = read(&mut state, body)?;
@@ -170,8 +170,9 @@ impl Opened {
         })
     }
 
-    /// Answers the message. Returns the datagram and the session, numbered `own` at this end. The
-    /// message may be a replay, so the session counts only once the gateway has sent in it.
+    /// Answers the message. Returns the datagram and the session, which has number `own` at this
+    /// end. The message may be a replay, so the session is only valid once the gateway has sent a
+    /// datagram in it.
     pub(crate) fn answer(
         mut self,
         own: u32,

@@ -8,8 +8,8 @@ use std::str::FromStr;
 const SECRET: usize = 32;
 const CHECK: usize = 4;
 
-/// A shared key. Its text form is 72 hexadecimal digits. The last eight are the first four bytes of
-/// the SHA-256 of the key, which reveals an incomplete copy.
+/// A shared key. Its text form has 72 hexadecimal digits. The last eight are the first four bytes
+/// of the key's SHA-256, by which an incomplete copy is detected.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Key([u8; SECRET]);
 

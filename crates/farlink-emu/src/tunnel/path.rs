@@ -4,8 +4,8 @@
 use farlink_tcp::Interval;
 use std::collections::VecDeque;
 
-/// Number of latest round-trip times that are kept.
-const MOST: usize = 64;
+/// Number of round-trip times that are stored.
+const MAX_ENTRIES: usize = 64;
 
 /// The latest round-trip times.
 #[derive(Clone, Debug, Default)]
@@ -14,13 +14,13 @@ pub(crate) struct RoundTrips(VecDeque<Interval>);
 impl RoundTrips {
     /// Adds a round-trip time.
     pub(crate) fn add(&mut self, round_trip: Interval) {
-        if self.0.len() == MOST {
+        if self.0.len() == MAX_ENTRIES {
             self.0.pop_front();
         }
         self.0.push_back(round_trip);
     }
 
-    /// Returns the number of round-trip times that are kept.
+    /// Returns the number of stored round-trip times.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -64,6 +64,6 @@ mod tests {
         }
         assert_eq!(path.one_way(), Some(Interval::from_micros(5500)));
         assert_eq!(path.jitter(), Some(Interval::from_millis(1)));
-        assert_eq!(path.len(), MOST);
+        assert_eq!(path.len(), MAX_ENTRIES);
     }
 }

@@ -3,13 +3,13 @@
 use super::frame::{Inner, ROOM};
 use std::collections::VecDeque;
 
-/// Number of incomplete packets that are kept. A new one then replaces the oldest.
-const MOST: usize = 64;
-/// Longest packet, in bytes.
+/// Maximum number of stored incomplete packets. A further one replaces the oldest.
+const MAX_WAITING: usize = 64;
+/// Maximum length of a packet in bytes.
 const LONGEST: usize = 65_535;
 
-/// Calls `each` with the packet or, if it does not fit into a datagram, with its pieces of nearly
-/// equal length.
+/// Calls `each` with the packet or, if it does not fit into a datagram, with pieces of nearly equal
+/// length.
 pub(crate) fn cut(packet: &[u8], checked: bool, ident: u32, mut each: impl FnMut(Inner<'_>)) {
     let count = packet.len().div_ceil(ROOM);
     if count < 2 {
@@ -31,8 +31,8 @@ pub(crate) fn cut(packet: &[u8], checked: bool, ident: u32, mut each: impl FnMut
 /// A packet of which some pieces are missing.
 #[derive(Debug)]
 struct Partial {
-    /// Session number and the packet's identification in that session. Identifications alone repeat
-    /// when a gateway restarts.
+    /// Session number, and the packet's identification in this session. After a restart of a
+    /// gateway, identifications repeat in another session.
     ident: (u32, u32),
     pieces: Vec<Option<Vec<u8>>>,
 }
@@ -41,7 +41,7 @@ struct Partial {
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     waiting: VecDeque<Partial>,
-    /// Packets given up because a piece did not arrive.
+    /// Number of packets given up because a piece did not arrive.
     pub(crate) incomplete: u64,
 }
 
@@ -74,7 +74,7 @@ impl Pieces {
         }
         let place = self.waiting.iter().position(|item| item.ident == ident);
         let at = place.unwrap_or_else(|| {
-            if self.waiting.len() == MOST {
+            if self.waiting.len() == MAX_WAITING {
                 self.waiting.pop_front();
                 self.incomplete += 1;
             }
@@ -156,7 +156,8 @@ mod tests {
         assert_eq!(pieces.add((1, 7), 0, 2, &[1]), Some(vec![1, 2]));
     }
 
-    /// A gateway with the key may send contradictory pieces. The first piece sets the limits.
+    /// A gateway with the key may send contradictory pieces. The first piece determines their
+    /// number.
     #[test]
     fn contradictory_pieces_are_not_combined() {
         let mut pieces = Pieces::default();

@@ -1,5 +1,5 @@
 //! Cryptographic primitives for Noise, from single-purpose crates in the versions that farlink uses
-//! anyway. The built-in resolver of `snow` would add older versions of them to the build.
+//! already. The built-in resolver of `snow` would add older versions of these crates to the build.
 
 use chacha20poly1305::aead::AeadInOut;
 use chacha20poly1305::aead::inout::InOutBuf;
@@ -68,7 +68,7 @@ impl Dh for X25519 {
 
     fn set(&mut self, privkey: &[u8]) {
         self.secret.copy_from_slice(privkey);
-        // A clamped secret never yields the point at infinity.
+        // A clamped secret never gives the point at infinity.
         let public = SecretKey::new(self.secret).recover_public_key();
         self.public = public.map_or([0; 32], |public| *public);
     }
@@ -90,7 +90,8 @@ impl Dh for X25519 {
 
     fn dh(&self, pubkey: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let public: [u8; 32] = pubkey[..32].try_into().map_err(|_| Error::Dh)?;
-        // Rejects points of small order, with which the shared secret would not depend on the key.
+        // Points of small order are rejected, because with them the shared secret does not depend
+        // on the key.
         let shared = PublicKey::new(public).dh(&SecretKey::new(self.secret));
         out[..32].copy_from_slice(&*shared.map_err(|_| Error::Dh)?);
         Ok(())
@@ -159,7 +160,7 @@ impl Cipher for ChaChaPoly {
         let tag = self
             .cipher()
             .encrypt_inout_detached(&Self::nonce(nonce), authtext, InOutBuf::from(&mut out[..n]))
-            // Encryption only fails from 256 GiB on, and a Noise message has at most 64 KiB.
+            // Encryption only fails above 256 GiB, and a Noise message has at most 64 KiB.
             .expect("a message of Noise is short");
         out[n..n + TAG].copy_from_slice(&tag);
         n + TAG

@@ -6,12 +6,12 @@ use super::window::Window;
 use farlink_tcp::{Instant, Interval};
 use snow::StatelessTransportState;
 
-/// Limits of the use of a session's keys, the same at both ends.
+/// Limits on the use of a session's keys, the same at both ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Number of sent datagrams after which new keys are agreed on.
     pub(crate) renew_after: u64,
-    /// Number of sent datagrams at which the session ends, well before the nonce would wrap.
+    /// Number of sent datagrams at which the session ends, long before the nonce wraps.
     pub(crate) end_after: u64,
     /// Age at which new keys are agreed on.
     pub(crate) renew_age: Interval,
@@ -33,10 +33,10 @@ impl Default for Limits {
 
 /// Reason for rejecting a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Bad {
+pub(crate) enum Rejection {
     /// The authentication tag does not match.
     Forged,
-    /// The number was seen before, or is too far behind the window to be checked.
+    /// The number was received before, or is too far below the window to be checked.
     Replayed,
     /// The session has ended, or is unknown.
     Old,
@@ -45,7 +45,7 @@ pub(crate) enum Bad {
 /// One end of a session.
 pub(crate) struct Session {
     transport: StatelessTransportState,
-    /// The other end's number of the session.
+    /// Number of the session at the other end.
     peer: u32,
     next: u64,
     window: Window,
@@ -123,15 +123,15 @@ impl Session {
         number: u64,
         body: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<(), Bad> {
+    ) -> Result<(), Rejection> {
         if self.is_over(now) || number >= self.limits.end_after {
-            return Err(Bad::Old);
+            return Err(Rejection::Old);
         }
         out.resize(body.len(), 0);
         let read = self.transport.read_message(number, body, out);
-        out.truncate(read.map_err(|_| Bad::Forged)?);
+        out.truncate(read.map_err(|_| Rejection::Forged)?);
         if !self.window.is_new(number) {
-            return Err(Bad::Replayed);
+            return Err(Rejection::Replayed);
         }
         self.window.add(number);
         Ok(())

@@ -53,7 +53,7 @@ fn joined(limits: Limits) -> (Session, Session) {
     (ours, theirs)
 }
 
-fn open(session: &mut Session, datagram: &[u8]) -> Result<Vec<u8>, Bad> {
+fn open(session: &mut Session, datagram: &[u8]) -> Result<Vec<u8>, Rejection> {
     let mut out = Vec::new();
     session
         .open(Instant::ZERO, number(datagram), body(datagram), &mut out)
@@ -82,9 +82,9 @@ fn a_sealed_message_opens_once_and_unchanged() {
     );
     let got = open(&mut there, &sent).unwrap();
     assert_eq!(Inner::read(&got), Some(inner));
-    assert_eq!(open(&mut there, &sent), Err(Bad::Replayed));
+    assert_eq!(open(&mut there, &sent), Err(Rejection::Replayed));
     // Each direction has its own key, so a datagram cannot be reflected either.
-    assert_eq!(open(&mut here, &sent), Err(Bad::Forged));
+    assert_eq!(open(&mut here, &sent), Err(Rejection::Forged));
     let back = seal(&mut there, Inner::Bye);
     assert_eq!(open(&mut here, &back), Ok(vec![7]));
 }
@@ -93,7 +93,7 @@ fn a_sealed_message_opens_once_and_unchanged() {
 fn any_changed_bit_is_rejected() {
     let (mut here, mut there) = joined(Limits::default());
     let sent = seal(&mut here, Inner::Probe { at: 5 });
-    // Skips the first eight bytes: they are the kind and the session number, which are not
+    // The first eight bytes are skipped, because the kind and the session number are not
     // authenticated.
     for bit in 64..8 * sent.len() {
         let mut changed = sent.clone();
@@ -102,9 +102,9 @@ fn any_changed_bit_is_rejected() {
         assert_eq!(
             refused,
             Err(if number(&changed) >= Limits::default().end_after {
-                Bad::Old
+                Rejection::Old
             } else {
-                Bad::Forged
+                Rejection::Forged
             })
         );
     }
@@ -119,7 +119,7 @@ fn without_the_key_no_message_can_be_read_or_sent() {
     let (key, other) = (Key::random().unwrap(), Key::random().unwrap());
     let (mut begun, first) = Initiation::begin(&other, 1, &hello()).unwrap();
     assert!(Opened::read(&key, 1, body(&first)).is_none());
-    // A forged answer leaves the handshake usable.
+    // After a forged answer, the handshake can still be completed.
     let opened = Opened::read(&other, 1, body(&first)).unwrap();
     let limits = Limits::default();
     let (second, _) = opened.answer(2, &welcome(), Instant::ZERO, limits).unwrap();
@@ -154,7 +154,7 @@ fn keys_expire_by_number_of_datagrams_and_by_age() {
     assert!(!here.is_to_renew(at(119)) && here.is_to_renew(at(120)));
     assert!(!here.seal(at(180), Inner::Bye, &mut out));
     let late = there.open(at(180), 0, body(&sent), &mut out);
-    assert_eq!(late, Err(Bad::Old));
+    assert_eq!(late, Err(Rejection::Old));
 }
 
 #[test]
@@ -203,7 +203,8 @@ fn control_messages_survive_encoding() {
     assert_eq!(Inner::read(&out), None);
 }
 
-/// Passes a datagram to all functions that parse one. Returns whether any accepted it.
+/// Passes a datagram to all functions that parse datagrams. Returns whether one of them accepted
+/// it.
 fn take(datagram: &[u8], key: &Key, begun: &mut Initiation, session: &mut Session) -> bool {
     let mut out = Vec::new();
     match Outer::read(datagram) {

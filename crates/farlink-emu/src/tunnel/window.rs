@@ -1,16 +1,16 @@
-//! Replay window: which numbers of datagrams were received, down to a fixed distance behind the
-//! greatest (RFC 6479).
+//! Replay window: which datagram numbers were received, down to a fixed distance below the highest
+//! number (RFC 6479).
 
-/// Words of the bitmap, and the distance behind the greatest number within which numbers are
-/// accepted. One word is excluded, because it is being cleared.
+/// Number of words of the bitmap, and distance below the highest number within which numbers are
+/// accepted. One word is excluded, because it is cleared for new numbers.
 const WORDS: usize = 64;
 pub(super) const BEHIND: u64 = (WORDS as u64 - 1) * 64;
 
 /// Received numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
-    seen: [u64; WORDS],
-    /// Greatest received number plus one.
+    bitmap: [u64; WORDS],
+    /// Highest received number plus one.
     next: u64,
     count: u64,
 }
@@ -18,40 +18,40 @@ pub(super) struct Window {
 impl Window {
     pub(super) fn new() -> Self {
         Self {
-            seen: [0; WORDS],
+            bitmap: [0; WORDS],
             next: 0,
             count: 0,
         }
     }
 
-    /// Returns whether a number is new. Does not record the number: only numbers of authentic
-    /// datagrams may be recorded.
+    /// Returns whether a number is new. The number is not recorded, because only numbers of
+    /// authentic datagrams may be.
     pub(super) fn is_new(&self, number: u64) -> bool {
         if number >= self.next {
             return true;
         }
         let (word, bit) = place(number);
-        self.next - 1 - number < BEHIND && self.seen[word] & bit == 0
+        self.next - 1 - number < BEHIND && self.bitmap[word] & bit == 0
     }
 
     /// Records a number for which [`Self::is_new`] is true.
     pub(super) fn add(&mut self, number: u64) {
         if number >= self.next {
             let last = self.next.checked_sub(1).map_or(0, |n| n / 64);
-            // The words up to the new number still hold bits of numbers `WORDS` words before, so
-            // clear them.
+            // The words up to the new number have bits of numbers that are `WORDS` words lower, so
+            // they are cleared.
             let fresh = (number / 64 - last).min(WORDS as u64);
             for step in 1..=fresh {
-                self.seen[((last + step) % WORDS as u64) as usize] = 0;
+                self.bitmap[((last + step) % WORDS as u64) as usize] = 0;
             }
             self.next = number.saturating_add(1);
         }
         let (word, bit) = place(number);
-        self.seen[word] |= bit;
+        self.bitmap[word] |= bit;
         self.count += 1;
     }
 
-    /// Returns how many numbers below the greatest were not received.
+    /// Returns the number of missing numbers below the highest.
     pub(super) fn missing(&self) -> u64 {
         self.next - self.count
     }
@@ -87,8 +87,8 @@ mod tests {
     }
 
     proptest! {
-        /// Compares the window with an unbounded set: a number is new if the set lacks it and it is
-        /// within `BEHIND` of the greatest.
+        /// The window agrees with an unbounded set: a number is new if the set does not have it,
+        /// and it is within `BEHIND` of the highest.
         #[test]
         fn the_window_agrees_with_an_unbounded_set(steps in prop::collection::vec((0u64..300, 0u64..6000), 1..400)) {
             let (mut window, mut all, mut base) = (Window::new(), BTreeSet::new(), 0u64);

@@ -47,10 +47,10 @@ impl Network {
 
     fn later(&mut self, by: Interval) {
         self.now += by;
-        self.unit.work(self.now, &mut self.hosts);
+        self.unit.on_tick(self.now, &mut self.hosts);
     }
 
-    /// Waits for the next datagram from the unit, up to 200 ms.
+    /// Waits for the next datagram from the unit, for at most 200 ms.
     fn answer(&self) -> Option<Vec<u8>> {
         let mut buffer = vec![0; LONGEST];
         let length = self.socket.recv(&mut buffer).ok()?;
@@ -110,14 +110,15 @@ fn a_host_is_one_gateway_at_a_time() {
     assert!(matches!(welcome, Welcome::Taken(_)), "{welcome:?}");
     let (welcome, _) = net.join("moon", 2);
     assert!(matches!(welcome, Welcome::Refused(why) if why.contains("left, right")));
-    // The same gateway gets new keys, and datagrams under its old keys are still accepted.
+    // The same gateway gets new keys. Datagrams under its old keys are still accepted.
     let (welcome, mut renewed) = net.join("right", 1);
     assert!(matches!(welcome, Welcome::Joined { .. }));
     for session in [&mut first, &mut renewed] {
         let place = net.say(session, Inner::Place { x: 1.0, y: 2.0 });
         assert!(matches!(place, UnitEvent::Place(1, 1.0, 2.0)), "{place:?}");
     }
-    // Once the gateway is lost, another may join as the host, and the old sessions are dead.
+    // After the loss of the gateway, another may join as the host, and the old sessions are
+    // invalid.
     net.later(LOST_AFTER);
     assert!(!net.is_here(1));
     let (welcome, mut other) = net.join("right", 2);
@@ -138,7 +139,7 @@ fn a_host_is_one_gateway_at_a_time() {
 }
 
 impl Network {
-    /// Returns the first message of a gateway, made with `key`, with a valid cookie.
+    /// Returns the first message of a gateway, created with `key`, with a valid cookie.
     fn proven(&mut self, key: &Key) -> Vec<u8> {
         let host = "left".to_owned();
         let (begun, first) = Initiation::begin(key, 1, &Hello { host, instance: 9 }).unwrap();
@@ -152,8 +153,8 @@ impl Network {
     }
 }
 
-/// A first message without the key, or a replayed one, gets no answer. A flood from one source is
-/// dropped unread.
+/// A first message that was not created with the key, or is a replay, gets no answer. A flood from
+/// one source is dropped unread.
 #[test]
 fn first_messages_without_the_key_get_no_answer() {
     let mut net = network();
@@ -184,7 +185,7 @@ fn first_messages_without_the_key_get_no_answer() {
         matches!(welcome, Welcome::Joined { .. }),
         "a flood that is over"
     );
-    // However long a source was idle, it may send at most 50 messages at once.
+    // After any idle time, a source may send at most 50 messages at once.
     net.later(Interval::from_secs(8));
     let before = net.unit.rejected;
     for _ in 0..1000 {
@@ -193,7 +194,7 @@ fn first_messages_without_the_key_get_no_answer() {
     assert_eq!(net.unit.rejected.without_key - before.without_key, 50);
 }
 
-/// Garbage from any number of sources does not delay a joining gateway.
+/// Invalid messages from any number of sources do not delay a joining gateway.
 #[test]
 fn a_flood_without_cookies_does_not_keep_a_gateway_away() {
     let mut net = network();
@@ -210,8 +211,8 @@ fn a_flood_without_cookies_does_not_keep_a_gateway_away() {
     assert_eq!(net.unit.rejected.flooded, 0);
 }
 
-/// A recorded first message that is replayed to a restarted unit with the same key only draws a
-/// cookie, which is shorter than the message.
+/// If a recorded first message is replayed to a restarted unit with the same key, the only answer
+/// is a cookie, which is shorter than the message.
 #[test]
 fn a_replayed_first_message_only_draws_a_cookie() {
     let mut net = network();
@@ -228,7 +229,7 @@ fn a_replayed_first_message_only_draws_a_cookie() {
 }
 
 /// A refused gateway gets an answer and is counted. The report has the values that the gateway
-/// sent, also after a change of its address or a long silence.
+/// sent, also after its address changed or after a long silence.
 #[test]
 fn the_report_has_the_values_that_a_gateway_sent() {
     let mut net = network();
@@ -252,7 +253,7 @@ fn the_report_has_the_values_that_a_gateway_sent() {
     assert!(net.answer().is_some(), "it is probed where it is now");
 }
 
-/// Lost datagrams are counted in each session, and the total survives the session's end.
+/// Lost datagrams are counted in each session, and the total includes ended sessions.
 #[test]
 fn lost_datagrams_are_counted_across_sessions() {
     let mut net = network();
@@ -268,7 +269,7 @@ fn lost_datagrams_are_counted_across_sessions() {
     }
 }
 
-/// Names that do not fit into the answer are left out.
+/// Names for which the answer has no room are omitted.
 #[test]
 fn a_gateway_joins_a_scenario_of_2000_hosts() {
     let mut net = network();
@@ -303,8 +304,8 @@ fn a_late_datagram_does_not_rejoin_a_gateway_that_left() {
     assert_eq!(net.unit.rejected.unknown, 1);
 }
 
-/// The tunnel's delay is estimated from eight round trips on, updated when it changes by 10 %, and
-/// measured anew after the gateway joins again.
+/// The tunnel's delay is estimated after eight round trips, updated when it changes by 10 %, and
+/// measured again after the gateway rejoins.
 #[test]
 fn the_allowance_follows_the_delay_of_the_tunnel() {
     let mut net = network();
@@ -330,7 +331,7 @@ fn the_allowance_follows_the_delay_of_the_tunnel() {
     let before = net.now.as_nanos();
     net.later(LOST_AFTER);
     let (_, mut session) = net.join("left", 1);
-    // Echoes of old probes, from a gateway that was suspended.
+    // These are echoes of old probes, from a gateway that was suspended.
     for _ in 0..8 {
         let at = before;
         net.say(&mut session, Inner::Echo { at, held: 0 });
@@ -362,8 +363,8 @@ fn packets_for_an_absent_gateway_are_counted() {
     assert_eq!(report(&net.hosts[1].port).unwrap().counts.away, 2);
 }
 
-/// After a restart of the unit, a gateway still sends in its old session. The new unit must count
-/// these datagrams as unknown, not as forged.
+/// After a restart of the unit, a gateway still sends in its old session. The new unit counts these
+/// datagrams as unknown, not as forged.
 #[test]
 fn a_restarted_unit_counts_old_sessions_as_unknown() {
     let first = || network().hosts.into_iter().nth(1).unwrap();
@@ -388,7 +389,7 @@ proptest! {
         for (kind, bytes) in &datagrams {
             let datagram = [&[*kind, 0, 0, 0], &bytes[..]].concat();
             let _ = net.on_datagram(&datagram);
-            // The same bytes as authentic content, except a `Bye`.
+            // The same bytes as authentic content, unless they are a `Bye`.
             let plain = [&[kind % 7], &bytes[..]].concat();
             if let Some(inner) = Inner::read(&plain) {
                 prop_assert!(session.seal(net.now, inner, &mut sealed));
