@@ -1,6 +1,7 @@
 import type { Run, StoryLine } from "../engine";
 import { pathOf, type Path } from "./path";
 import { rowsOf } from "./rows";
+import { storyFrom } from "./story";
 import { buildSteps, type Steps } from "./steps";
 import { buildTimeline, lowerBound, type Timeline } from "./timeline";
 
@@ -22,7 +23,8 @@ export function* buildContent(run: Run, flow: number): Generator<void, Content> 
   const rows = rowsOf(table);
   const timeline = yield* buildTimeline(rows, flow);
   const path = pathOf(run.resolved, rows, flow, travelsOf(timeline));
-  const story = run.story.filter((line) => line.flow === flow).sort((a, b) => a.time - b.time);
+  const told = run.story.filter((line) => line.flow === flow).sort((a, b) => a.time - b.time);
+  const story = run.story.length > 0 ? told : yield* storyFrom(timeline, path);
   const steps = yield* buildSteps(timeline, path, story);
   const storyTimes = Float64Array.from(story, (line) => line.time);
   return { run, timeline, path, steps, story, storyTimes };

@@ -310,3 +310,15 @@ test("a loss is drawn at the time of the table where that is on the way", () => 
   expect([...timeline.end].map((end) => end.toFixed(2))).toEqual(["0.25", "1.15", "2.20"]);
   expect(stateAt(timeline, 2, 3).share).toBeCloseTo(0.8);
 });
+
+test("a run without a story gets sentences from its packets", () => {
+  const run = { ...runOf(tableOf(makeRows(60, (n) => n === 9))), story: [] };
+  const texts = complete(buildContent(run, 0)).story.map((line) => line.text);
+  expect(texts).toEqual([
+    "Segment 13,140 is lost on satellite: lost in the channel.",
+    "First duplicate ACK: client still waits for 13,140.",
+    "Second duplicate ACK: client still waits for 13,140.",
+    "Third duplicate ACK: client still waits for 13,140.",
+    "server sends segment 13,140 again: third duplicate ACK.",
+  ]);
+});
