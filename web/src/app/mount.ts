@@ -52,7 +52,7 @@ export async function mount(root: HTMLElement, opening: Promise<Engine>): Promis
   layOut(root, header, status, pictures, controls, measures, panels);
   connect(app, { header, pictures, controls, measures, status, panels: Object.values(panels) });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", relook);
-  addPrinting(pictures, () => theme);
+  addPrinting(app, pictures, () => theme);
   void app.engine.tcps().then((tcps) => controls.tcps.setTcps(tcps));
   try {
     await app.start(await readAddress(location.hash));
@@ -141,8 +141,12 @@ function restyle(dark: boolean, projector: boolean, pictures: Pictures, controls
 }
 
 /** Pictures are drawn dark on white, and sharper, while the page is printed. */
-function addPrinting(pictures: Pictures, theme: () => Theme): void {
+function addPrinting(app: Laboratory, pictures: Pictures, theme: () => Theme): void {
+  const scenario = h("pre", { class: "print-only" });
+  document.querySelector(".layout")?.append(scenario);
   window.addEventListener("beforeprint", () => {
+    const { toml, tcps } = app.state();
+    scenario.textContent = `${toml}\n# TCPs: ${tcps.join(", ")}`;
     pictures.setTheme(themeOf(false));
     pictures.drawNow(true);
   });

@@ -60,6 +60,8 @@ export function strokes(
 }
 
 const MOST_LETTERS = 40;
+/** Number of crosses above which each is smaller. */
+const CROWD = 80;
 
 /** Crosses, or letters, at points; one a pixel at most. */
 export function marks(
@@ -97,7 +99,7 @@ function crosses(
 ): void {
   const out: number[] = [];
   const seen = new Set<number>();
-  const r = 3.5 * frame.theme.stroke;
+  const r = (end - first > CROWD ? 2 : 3.5) * frame.theme.stroke;
   for (let n = first; n < end; n++) {
     const [x, y] = [frame.x(time[n]!), frame.y(value[n]!)];
     if (Number.isNaN(y)) continue;
