@@ -34,6 +34,7 @@ mod priority;
 pub mod profile;
 mod rate;
 mod ratio;
+pub mod reason;
 mod receive;
 pub mod record;
 mod recovery;
@@ -59,6 +60,7 @@ pub use ip::IpVersion;
 pub use limit::{Limit, LimitTimes};
 pub use phase::{Phase, PhaseTimes};
 pub use priority::Priority;
+pub use reason::Reason;
 pub use record::{Mark, Record, Stats};
 pub use ring::Ring;
 pub use segment::{

@@ -3,6 +3,7 @@
 #[cfg(test)]
 use crate::config::ReceiverConfig;
 use crate::config::{Config, DelayedAck};
+use crate::reason::Reason;
 use crate::seq::{Offset, Seq};
 use crate::time::{Instant, Interval};
 use crate::timers::{Timer, Timers};
@@ -53,6 +54,9 @@ pub(crate) struct Receiver {
     /// Window field advertised last; `None` after data arrived or was read, or the buffer changed.
     /// An end that only sends reuses the value for each segment.
     advertised: Option<u16>,
+    /// Reason why an acknowledgment is due at once, if it is not the number of waiting segments.
+    /// Read only with tracing.
+    why: Option<Reason>,
     /// Received segments whose acknowledgment is still delayed.
     waiting: u32,
     /// Number of coming data segments whose ACKs are not delayed (quick ACKs).
@@ -139,6 +143,7 @@ impl Receiver {
             waiting: 0,
             need: AckNeed::None,
             advertised: None,
+            why: None,
             quick: config.delayed_ack.quick,
             autotune: config
                 .buffer_max
@@ -283,8 +288,21 @@ impl Receiver {
 
     /// Makes an acknowledgment due at once.
     #[inline]
-    pub(crate) fn acknowledge_now(&mut self) {
+    pub(crate) fn acknowledge_now(&mut self, reason: Reason) {
         self.need = AckNeed::Now;
+        self.why = Some(reason);
+    }
+
+    /// Returns the reason of the acknowledgment that is due, and forgets it.
+    #[cold]
+    pub(crate) fn pop_reason(&mut self) -> Reason {
+        let every = self.config.receiver.delayed_ack.every;
+        let counted = every > 1 && self.waiting >= every;
+        self.why.take().unwrap_or(if counted {
+            Reason::EveryNth
+        } else {
+            Reason::EverySegment
+        })
     }
 
     /// Notes that an acknowledgment was sent.
@@ -329,7 +347,7 @@ impl Receiver {
             let floor = self.mss().min(self.most / 2);
             let offer = (self.space() >> self.shift) << self.shift;
             if offer >= (2 * self.window()).max(floor) {
-                self.need = AckNeed::Now;
+                self.acknowledge_now(Reason::WindowUpdate);
             }
         }
     }
@@ -341,7 +359,8 @@ impl Receiver {
         self.autotune = None;
         self.resized();
         if self.nxt > 0 && !self.finished() && self.space() >= (2 * before).max(self.mss()) {
-            self.need = AckNeed::Now; // informs a sender that waits for space
+            // Informs a sender that waits for space.
+            self.acknowledge_now(Reason::WindowUpdate);
         }
     }
 
@@ -468,7 +487,8 @@ impl Receiver {
     ) {
         let end = start + u64::from(len);
         if end <= self.nxt || self.finished() {
-            self.acknowledge_again(now, timers); // an old segment: RFC 5681, 4.2
+            // An old segment: RFC 5681, 4.2.
+            self.acknowledge_again(now, Reason::Duplicate, timers);
             return;
         }
         if start > self.nxt {
@@ -476,7 +496,7 @@ impl Receiver {
                 self.park(start, end, bytes);
                 self.on_data(len);
             }
-            self.acknowledge_again(now, timers);
+            self.acknowledge_again(now, Reason::OutOfOrder, timers);
             return;
         }
         if let Some(bytes) = bytes {
@@ -490,7 +510,11 @@ impl Receiver {
         }
         self.on_data(len);
         if self.finish_if_reached() || (filled && !self.config.receiver.delay_gap_fill) {
-            self.need = AckNeed::Now;
+            self.acknowledge_now(if filled {
+                Reason::HoleFilled
+            } else {
+                Reason::Fin
+            });
             return;
         }
         self.delay_ack(now, timers);
@@ -529,11 +553,11 @@ impl Receiver {
 
     /// Repeats the acknowledgment for a segment that brings no new data.
     #[inline]
-    pub(crate) fn acknowledge_again(&mut self, now: Instant, timers: &mut Timers) {
+    pub(crate) fn acknowledge_again(&mut self, now: Instant, reason: Reason, timers: &mut Timers) {
         if self.config.receiver.delay_dup_acks {
             self.delay_ack(now, timers);
         } else {
-            self.need = AckNeed::Now;
+            self.acknowledge_now(reason);
         }
     }
 
@@ -574,7 +598,7 @@ impl Receiver {
             }
         }
         self.finish_if_reached();
-        self.need = AckNeed::Now;
+        self.acknowledge_now(Reason::Fin);
     }
 
     fn finish_if_reached(&mut self) -> bool {

@@ -6,6 +6,7 @@
 use crate::congestion::Metric;
 use crate::limit::Limit;
 use crate::maybe::Maybe;
+use crate::reason::Reason;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
@@ -357,6 +358,10 @@ struct Trace {
     records: Vec<(Instant, Record)>,
     /// Last recorded metrics of the congestion control.
     inner: Vec<Option<f64>>,
+    /// Reason of the segment sent last.
+    reason: Reason,
+    /// Reason of the next retransmission of a segment that is marked lost.
+    sign: Reason,
 }
 
 impl Recorder {
@@ -432,6 +437,44 @@ impl Recorder {
         }
     }
 
+    /// Records a mark that is a sign of a loss, for which segments marked lost are sent again.
+    pub(crate) fn loss(&mut self, now: Instant, mark: Mark, sign: Reason) {
+        self.emit(now, Record::Mark(mark));
+        self.sign(sign);
+    }
+
+    /// Notes a sign of a loss, for which segments marked lost are sent again.
+    pub(crate) fn sign(&mut self, sign: Reason) {
+        if let Some(trace) = &mut self.trace {
+            trace.sign = sign;
+        }
+    }
+
+    /// Returns the sign for which the next segment that is marked lost is sent again. `sacking` is
+    /// set if further holes are found by SACK.
+    pub(crate) fn pop_sign(&mut self, sacking: bool) -> Reason {
+        let Some(trace) = &mut self.trace else {
+            return Reason::default();
+        };
+        let sign = trace.sign;
+        trace.sign = sign.next(sacking);
+        sign
+    }
+
+    /// Stores the reason of the segment being sent.
+    pub(crate) fn explain(&mut self, reason: Reason) {
+        if let Some(trace) = &mut self.trace {
+            trace.reason = reason;
+        }
+    }
+
+    /// Returns the reason of the segment sent last; that of new data without tracing.
+    pub(crate) fn reason(&self) -> Reason {
+        self.trace
+            .as_ref()
+            .map_or_else(Reason::default, |t| t.reason)
+    }
+
     #[cold]
     fn keep(&mut self, now: Instant, record: Record) {
         if let Some(trace) = &mut self.trace {
@@ -446,7 +489,7 @@ impl Recorder {
         now: Instant,
         metrics: impl Iterator<Item = (&'static Metric, Option<f64>)>,
     ) {
-        let Some(Trace { records, inner }) = self.trace.as_deref_mut() else {
+        let Some(Trace { records, inner, .. }) = self.trace.as_deref_mut() else {
             return;
         };
         for (i, (metric, value)) in metrics.enumerate() {

@@ -13,6 +13,7 @@ mod timer;
 use crate::config::{Config, Nagle};
 use crate::dummy::Dummies;
 use crate::flight::{Flight, context};
+use crate::reason::Reason;
 use crate::record::Recorder;
 use crate::recovery::frto::Frto;
 use crate::recovery::{self, LossRecovery};
@@ -38,6 +39,8 @@ pub(crate) struct Chunk {
     pub(crate) syn: bool,
     pub(crate) fin: bool,
     pub(crate) retransmission: bool,
+    /// Reason of a choice; `None` for a segment marked lost, whose reason is the sign of the loss.
+    pub(crate) why: Option<Reason>,
 }
 
 /// A piece, and its scoreboard index if it is a retransmission.
@@ -70,6 +73,8 @@ pub(crate) struct Sender {
     /// ends (RFC 7413, 4.2.2).
     pub(crate) early: bool,
     nagle: Nagle,
+    /// Reason for which segments were marked lost without a sign of a loss.
+    pub(crate) resends: Option<Reason>,
     pub(crate) recovery: LossRecovery,
     /// State of a controller that sends dummy segments.
     pub(crate) dummies: Option<Box<Dummies>>,
@@ -105,6 +110,7 @@ impl Sender {
             recovery,
             small_end: 0,
             nagle: config.nagle,
+            resends: None,
             limit: config.send_buffer,
             idle: Idle::new(config, config.mss),
         }
@@ -209,6 +215,7 @@ impl Sender {
         if !self.flight.board.is_empty() && !self.flight.timer_runs() {
             // The peer had no room for the probe's byte, so that it is retransmitted.
             self.flight.board.lose_front();
+            self.resends = Some(Reason::WindowOpened);
             self.flight.start_timer(now);
         }
     }
@@ -333,6 +340,7 @@ impl Sender {
             syn: true,
             fin: false,
             retransmission: false,
+            why: Some(Reason::Handshake),
         };
         self.on_sent(now, &chunk, None);
         if data > 0 {
@@ -350,6 +358,7 @@ impl Sender {
     /// data. The window stays, because the data was refused and not lost (RFC 7413, 4.2.2).
     pub(crate) fn syn_data_refused(&mut self) {
         self.flight.board.lose_all();
+        self.resends = Some(Reason::Resend);
         self.flight.board.split(self.flight.mss);
         self.flight.distrust_samples(self.flight.board.max());
     }

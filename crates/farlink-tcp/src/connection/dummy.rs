@@ -7,6 +7,7 @@
 use super::{Connection, State};
 use crate::config::DummyReply;
 use crate::priority::Priority;
+use crate::reason::Reason;
 use crate::record::Record;
 use crate::segment::{Flags, Segment};
 use crate::seq::Offset;
@@ -46,6 +47,7 @@ impl Connection {
     #[cold]
     pub(super) fn dummy_segment(&mut self, now: Instant, start: Offset, len: u32) -> Segment {
         self.recorder.emit(now, Record::DummySent);
+        self.recorder.explain(Reason::Dummy);
         let mut segment = self.marked(now);
         segment.seq = self.tx.isn.at(start);
         segment.body = self.tx.dummy_body(start, len);
@@ -56,6 +58,7 @@ impl Connection {
     #[cold]
     pub(super) fn dummy_ack(&mut self, now: Instant) -> Segment {
         self.recorder.emit(now, Record::AckSent);
+        self.recorder.explain(Reason::DummyAck);
         let mut segment = self.marked(now);
         segment.seq = self.tx.isn.at(self.tx.flight.ack_position());
         segment

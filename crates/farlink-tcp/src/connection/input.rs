@@ -2,6 +2,7 @@
 
 use super::{CloseReason, Connection, Event, State};
 use crate::flight::context;
+use crate::reason::Reason;
 use crate::record::{Mark, Record};
 use crate::recovery::AckKind;
 use crate::segment::{Flags, Segment, TIMESTAMPS_LEN, reset_for};
@@ -91,7 +92,7 @@ impl Connection {
             if self.fast_open.is_some() {
                 self.process_fast_open_answer(segment);
             }
-            self.rx.acknowledge_now();
+            self.rx.acknowledge_now(Reason::Handshake);
             self.established(now);
             // Data, FIN and other flags of the SYN-ACK are processed as in ESTABLISHED.
             self.process_first_text(now, segment);
@@ -264,7 +265,8 @@ impl Connection {
         self.note_duplicate(segment, start);
         self.note_refused(now, segment, start);
         if space > 0 && start + space <= nxt && !flags.has(Flags::SYN) {
-            self.rx.acknowledge_again(now, &mut self.tx.flight.timers);
+            let timers = &mut self.tx.flight.timers;
+            self.rx.acknowledge_again(now, Reason::Duplicate, timers);
         } else {
             self.refuse(now, flags);
         }
@@ -389,7 +391,7 @@ impl Connection {
             }
         } else {
             self.note_refused(now, segment, start);
-            self.rx.acknowledge_now();
+            self.rx.acknowledge_now(Reason::Refused);
         }
         true
     }
@@ -442,7 +444,7 @@ impl Connection {
             }
         } else if start == 0 {
             // Simultaneous open: the repeated SYN is old, but its ACK field gets an answer.
-            self.rx.acknowledge_now();
+            self.rx.acknowledge_now(Reason::Handshake);
         } else if inside && flags.has(Flags::RST) {
             self.challenge(now);
         } else if inside && self.returns_to_listen() {
@@ -458,14 +460,14 @@ impl Connection {
         if flags.has(Flags::SYN) {
             self.challenge(now);
         } else {
-            self.rx.acknowledge_now();
+            self.rx.acknowledge_now(Reason::Answer);
         }
     }
 
     /// Sends a challenge ACK (RFC 5961, 3.2, 4.2 and 5.2) if the rate limit allows.
     pub(super) fn challenge(&mut self, now: Instant) {
         if self.may_challenge(now) {
-            self.rx.acknowledge_now();
+            self.rx.acknowledge_now(Reason::Answer);
         }
     }
 
@@ -484,7 +486,7 @@ impl Connection {
     fn fin_in_time_wait(&mut self, now: Instant, flags: Flags) {
         if self.state == State::TimeWait && flags.has(Flags::FIN) {
             self.wait_for_old_segments(now);
-            self.rx.acknowledge_now();
+            self.rx.acknowledge_now(Reason::Fin);
         }
     }
 

@@ -38,6 +38,7 @@ use crate::fast_open::Opening;
 use crate::flight::{Flight, context};
 use crate::limit::LimitTimes;
 use crate::phase::PhaseTimes;
+use crate::reason::Reason;
 use crate::receive::Receiver;
 use crate::record::{Record, Recorder, Stats};
 use crate::rto::RttEstimator;
@@ -331,6 +332,11 @@ impl Connection {
     /// Starts or stops collecting records for [`Self::drain_records`].
     pub fn set_tracing(&mut self, on: bool) {
         self.recorder.set(on);
+    }
+
+    /// Reason of the segment that was sent last. Known only with tracing.
+    pub fn reason(&self) -> Reason {
+        self.recorder.reason()
     }
 
     /// Records since the last call, oldest first; empty without tracing.

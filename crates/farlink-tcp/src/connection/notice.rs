@@ -5,6 +5,7 @@ use super::{Connection, State};
 use crate::config::{Eln, PartialAck};
 use crate::ip::IpVersion;
 use crate::notice::{LossCause, Notice};
+use crate::reason::Reason;
 use crate::segment::{Flags, Segment, TCP_HEADER_LEN, TIMESTAMPS_LEN};
 use crate::time::Instant;
 
@@ -32,7 +33,7 @@ impl Connection {
             && plausible
             && self.note_lost(segment, LossCause::Corruption);
         if asked {
-            self.rx.acknowledge_now();
+            self.rx.acknowledge_now(Reason::Damaged);
         }
         asked
     }
@@ -78,6 +79,7 @@ impl Connection {
         let lower = mtu >= ip.least_mtu() && mss < self.tx.flight.mss;
         if lower {
             self.tx.flight.mss = mss;
+            self.tx.resends = Some(Reason::Resend);
             if self.tx.flight.board.split(mss) {
                 // A part of a split segment may have been sent only once, so its time is no RTT
                 // sample.

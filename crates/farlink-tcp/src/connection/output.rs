@@ -5,6 +5,7 @@ use crate::config::{Eln, SnackForm};
 use crate::ecn::Ecn;
 use crate::fast_open::Extra;
 use crate::priority::Priority;
+use crate::reason::Reason;
 use crate::receive::AckNeed;
 use crate::record::Record;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, Options, Segment, Timestamps, reset_for};
@@ -53,6 +54,7 @@ impl Connection {
     pub(super) fn transmit(&mut self, now: Instant, out: &mut Segment) -> bool {
         if let Some(reply) = self.reply.take() {
             *out = *reply;
+            self.recorder.explain(Reason::Reset);
             return true;
         }
         match self.state {
@@ -111,6 +113,7 @@ impl Connection {
             syn: true,
             fin: false,
             retransmission: false,
+            why: Some(Reason::Handshake),
         };
         self.data_segment(now, &syn, out);
         let extra = self.syn_extra();
@@ -143,6 +146,9 @@ impl Connection {
                 retransmission: chunk.retransmission,
             },
         );
+        if self.recorder.on() {
+            self.explain_data(chunk);
+        }
         let mut flags = Flags::default();
         if chunk.fin {
             flags = flags.with(Flags::FIN);
@@ -165,6 +171,28 @@ impl Connection {
         let room = self.tx.flight.mss.saturating_sub(len);
         self.tx.body_into(chunk, &mut out.body);
         self.segment(now, start, flags, ecn, room, out);
+    }
+
+    /// Stores the reason of a chunk being sent.
+    #[cold]
+    fn explain_data(&mut self, chunk: &Chunk) {
+        self.rx.pop_reason(); // the segment has the ACK that was due
+        let flight = &self.tx.flight;
+        let beyond = flight.loss.dup_acks > 0
+            && !flight.loss.in_recovery
+            && flight.board.flight() > flight.cc.cwnd();
+        let reason = match chunk.why {
+            Some(Reason::NewData) if chunk.len == 0 => Reason::EndOfData,
+            Some(Reason::NewData) if beyond => Reason::LimitedTransmit,
+            Some(reason) => reason,
+            None => {
+                if let Some(reason) = self.tx.resends.take() {
+                    self.recorder.sign(reason);
+                }
+                self.recorder.pop_sign(self.tx.flight.loss.sacking)
+            }
+        };
+        self.recorder.explain(reason);
     }
 
     /// Builds a SYN or SYN-ACK, first or retransmitted.
@@ -202,6 +230,10 @@ impl Connection {
     #[inline(always)] // of each ACK of an end that only receives
     pub(super) fn build_ack(&mut self, now: Instant, out: &mut Segment) {
         self.recorder.emit(now, Record::AckSent);
+        if self.recorder.on() {
+            let reason = self.rx.pop_reason();
+            self.recorder.explain(reason);
+        }
         let (none, start) = (Flags::default(), self.tx.flight.ack_position());
         out.body.set_len(0);
         self.segment(now, start, none, Ecn::NotEct, u32::MAX, out);

@@ -201,7 +201,7 @@ fn nagle_and_buffers_apply_when_set_after_the_open() {
     a.set_nagle(Nagle::Off);
     assert_eq!(a.poll_transmit(now).unwrap().body.len(), 80);
     b.set_receive_buffer(30_000);
-    b.rx.acknowledge_now();
+    b.rx.acknowledge_now(Reason::Answer);
     // The offered right edge stays; the smaller buffer applies behind it.
     assert_eq!(b.poll_transmit(now).unwrap().window, 65_535);
 }

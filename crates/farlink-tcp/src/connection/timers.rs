@@ -2,6 +2,7 @@
 
 use super::lifetime::Watched;
 use super::{CloseReason, Connection, Event, State};
+use crate::reason::Reason;
 use crate::record::{Mark, Record};
 use crate::segment::Segment;
 use crate::time::Instant;
@@ -25,7 +26,7 @@ impl Connection {
         match timer {
             Timer::User | Timer::FinWait2 => self.end(now, CloseReason::TimedOut),
             Timer::KeepAlive => self.on_keepalive(now),
-            Timer::DelayedAck => self.rx.acknowledge_now(),
+            Timer::DelayedAck => self.rx.acknowledge_now(Reason::DelayedAck),
             // Segments that these timers delayed may be sent now.
             Timer::Pacing | Timer::Dummy => {}
             Timer::Reordering => {
@@ -128,6 +129,7 @@ impl Connection {
         let due = (self.lifetime.as_mut()).is_some_and(|life| life.pop_probe());
         if due {
             self.ack_segment(now, out);
+            self.recorder.explain(Reason::KeepAlive);
             out.seq = self.tx.isn.at(self.tx.flight.board.max() - 1);
         }
         due

@@ -1,6 +1,7 @@
 //! Reports of duplicates to the sender: D-SACK (RFC 2883).
 
-use super::{AckNeed, Receiver};
+use super::Receiver;
+use crate::reason::Reason;
 use crate::segment::{SackBlock, SackBlocks};
 use crate::seq::Offset;
 
@@ -24,7 +25,7 @@ impl Receiver {
             self.holes.get_or_insert_default().duplicate = Some((left, right));
             // If duplicate ACKs are delayed, the ACK that reports the duplicate is delayed too.
             if !self.config.receiver.delay_dup_acks {
-                self.need = AckNeed::Now;
+                self.acknowledge_now(Reason::Duplicate);
             }
         }
     }

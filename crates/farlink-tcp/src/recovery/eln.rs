@@ -7,6 +7,7 @@
 
 use super::loss::NewAck;
 use crate::flight::Flight;
+use crate::reason::Reason;
 use crate::record::{Mark, Record, Recorder};
 use crate::time::Instant;
 
@@ -23,7 +24,7 @@ impl Flight {
         // the loss of the retransmission.
         let age = self.rtt.smooth_bound().unwrap_or_else(|| self.rto());
         if self.board.front_is_due(now, age) {
-            recorder.emit(now, Record::Mark(Mark::FastRetransmit));
+            recorder.loss(now, Mark::FastRetransmit, Reason::LossNotice);
             self.board.lose_front();
             self.loss.force = true;
             self.restart_timer_for_loss(now);

@@ -3,6 +3,7 @@
 use crate::config::ReduceFrom;
 use crate::congestion::{Ack, InForce, Loss};
 use crate::flight::{Flight, context};
+use crate::reason::Reason;
 use crate::record::{Mark, Record, Recorder};
 use crate::seq::Offset;
 use crate::time::Instant;
@@ -79,7 +80,7 @@ impl Flight {
     /// Marks the first unacknowledged segment lost, reduces the controller's window, and begins a
     /// recovery.
     pub(super) fn fast_retransmit(&mut self, now: Instant, recorder: &mut Recorder) {
-        recorder.emit(now, Record::Mark(Mark::FastRetransmit));
+        recorder.loss(now, Mark::FastRetransmit, Reason::DuplicateAcks);
         let (in_flight, loss) = (self.flight_at_loss(), self.front_loss(now));
         if !self.loss.reduced_for_mark(self.board.una()) {
             self.reduce(now, in_flight, loss, false);

@@ -6,6 +6,7 @@
 //! retransmission, and each inflates the window by one segment, because one has left the network.
 
 use crate::flight::Flight;
+use crate::reason::Reason;
 use crate::record::{Mark, Record, Recorder};
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -25,7 +26,7 @@ impl Flight {
         if missed.is_none() {
             return false;
         }
-        recorder.emit(now, Record::Mark(Mark::FastRetransmit));
+        recorder.loss(now, Mark::FastRetransmit, Reason::NegativeAck);
         self.loss.force = true;
         self.loss.nacked_to = self.loss.nacked_to.max(right);
         self.restart_timer_for_loss(now);

@@ -3,6 +3,7 @@
 use super::loss::NewAck;
 use crate::config::{Careful, NewRenoExit};
 use crate::flight::{Flight, context};
+use crate::reason::Reason;
 use crate::record::Recorder;
 use crate::seq::Offset;
 use crate::time::Instant;
@@ -102,6 +103,7 @@ impl NewReno {
         let cx = context!(flight, now, new.in_flight);
         flight.cc.on_recovery_ack(&cx, &new.ack);
         flight.board.lose_front();
+        recorder.sign(Reason::PartialAck);
         flight.loss.force = true;
         self.partial_acks += 1;
         self.partial_acks == 1 || !self.impatient

@@ -10,7 +10,8 @@ use crate::config::{PrrBound, RackConfig};
 use crate::congestion::Loss;
 use crate::flight::{Flight, context};
 use crate::maybe::Maybe;
-use crate::record::{Mark, Record, Recorder};
+use crate::reason::Reason;
+use crate::record::{Mark, Recorder};
 use crate::seq::Offset;
 use crate::time::Instant;
 use crate::timers::Timer;
@@ -76,19 +77,21 @@ impl Sack {
         if !first_lost {
             flight.board.lose_front();
         }
-        self.begin(flight, now, (in_flight, front), recorder);
+        let lost = (in_flight, front);
+        self.begin(flight, now, lost, Reason::DuplicateAcks, recorder);
     }
 
     /// Section 5, step 4, after segments were marked lost. `in_flight` is the bytes in flight
-    /// before.
+    /// before, and `sign` shows the loss.
     fn begin(
         &mut self,
         flight: &mut Flight,
         now: Instant,
         (in_flight, lost): (u64, Loss),
+        sign: Reason,
         recorder: &mut Recorder,
     ) {
-        recorder.emit(now, Record::Mark(Mark::FastRetransmit));
+        recorder.loss(now, Mark::FastRetransmit, sign);
         let in_flight = if flight.reduces_from_pipe() {
             flight.board.pipe() // without lost segments
         } else {
@@ -183,7 +186,7 @@ impl Sack {
         if let Some(rack) = &mut self.rack
             && let Some(lost) = rack.detect(flight, now)
         {
-            self.begin(flight, now, (in_flight, lost), recorder);
+            self.begin(flight, now, (in_flight, lost), Reason::Rack, recorder);
         }
     }
 }

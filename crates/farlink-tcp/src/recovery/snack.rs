@@ -9,7 +9,8 @@ use super::loss::NewAck;
 use crate::config::SnackForm;
 use crate::congestion::Loss;
 use crate::flight::{Flight, context};
-use crate::record::{Mark, Record, Recorder};
+use crate::reason::Reason;
+use crate::record::{Mark, Recorder};
 use crate::snack::{ScpsCapabilities, Snack};
 use crate::time::Instant;
 
@@ -31,6 +32,7 @@ impl Flight {
         let Some(missed) = highest else {
             return;
         };
+        recorder.sign(Reason::Snack);
         // After a time-out these segments are already marked for retransmission.
         if self.loss.after_timeout {
             return;
@@ -39,7 +41,7 @@ impl Flight {
         if another && missed.start < self.loss.recover {
             return; // of the window that this recovery repairs
         }
-        recorder.emit(now, Record::Mark(Mark::FastRetransmit));
+        recorder.loss(now, Mark::FastRetransmit, Reason::Snack);
         let loss = Loss { sent_at: missed.at };
         self.reduce(now, in_flight, loss, false);
         self.enter_recovery();

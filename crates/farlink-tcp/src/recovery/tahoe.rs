@@ -4,7 +4,8 @@
 //! with one segment.
 
 use crate::flight::Flight;
-use crate::record::{Mark, Record, Recorder};
+use crate::reason::Reason;
+use crate::record::{Mark, Recorder};
 use crate::time::Instant;
 
 #[inline(never)] // keeps rare code out of the instruction cache
@@ -12,7 +13,7 @@ pub(super) fn on_dup_ack(flight: &mut Flight, now: Instant, recorder: &mut Recor
     if flight.loss.dup_acks != flight.loss.threshold {
         return;
     }
-    recorder.emit(now, Record::Mark(Mark::FastRetransmit));
+    recorder.loss(now, Mark::FastRetransmit, Reason::DuplicateAcks);
     if !flight.loss.assume_corruption {
         let (in_flight, front) = (flight.flight_at_loss(), flight.front_loss(now));
         flight.reduce(now, in_flight, front, false);

@@ -5,7 +5,8 @@
 //! retransmitted at once. Three duplicate ACKs and the coarse RTO act as in Reno.
 
 use crate::flight::Flight;
-use crate::record::{Mark, Record, Recorder};
+use crate::reason::Reason;
+use crate::record::{Mark, Recorder};
 use crate::time::Instant;
 
 #[inline(never)] // keeps rare code out of the instruction cache
@@ -15,14 +16,19 @@ pub(super) fn on_dup_ack(flight: &mut Flight, now: Instant, recorder: &mut Recor
     if flight.loss.in_recovery {
         flight.inflation += mss;
         if expired {
-            retransmit(flight, now, Mark::FastRetransmit, recorder);
+            retransmit(flight, now, Reason::FineTimeout, recorder);
         }
         return;
     }
     // Retransmissions after a time-out may cause duplicate ACKs without a loss.
     let third = flight.loss.dup_acks == flight.loss.threshold && !flight.loss.after_timeout;
     if expired || third {
-        retransmit(flight, now, Mark::FastRetransmit, recorder);
+        let sign = if expired {
+            Reason::FineTimeout
+        } else {
+            Reason::DuplicateAcks
+        };
+        retransmit(flight, now, sign, recorder);
         flight.inflation = i64::from(flight.loss.dup_acks) * mss;
     }
 }
@@ -32,14 +38,14 @@ pub(super) fn on_dup_ack(flight: &mut Flight, now: Instant, recorder: &mut Recor
 #[inline(never)]
 pub(super) fn after_new_ack(flight: &mut Flight, now: Instant, recorder: &mut Recorder) {
     if flight.fine.as_mut().is_some_and(|fine| fine.count_check()) && expired(flight, now) {
-        retransmit(flight, now, Mark::FastRetransmit, recorder);
+        retransmit(flight, now, Reason::FineTimeout, recorder);
     }
 }
 
 /// Handles a time-out of the retransmission timer if that uses the fine time-out: retransmits the
 /// first segment, and reduces the window as for any loss (leung1998, 6.2).
 pub(crate) fn on_timeout(flight: &mut Flight, now: Instant, recorder: &mut Recorder) {
-    retransmit(flight, now, Mark::Timeout, recorder);
+    retransmit(flight, now, Reason::Timeout, recorder);
 }
 
 /// Returns whether the first unacknowledged segment has been in flight for longer than the fine
@@ -56,10 +62,16 @@ fn expired(flight: &mut Flight, now: Instant) -> bool {
 
 /// Marks the first unacknowledged segment lost, and reports the loss to the controller, which
 /// decides about the window.
-fn retransmit(flight: &mut Flight, now: Instant, mark: Mark, recorder: &mut Recorder) {
-    recorder.emit(now, Record::Mark(mark));
+fn retransmit(flight: &mut Flight, now: Instant, sign: Reason, recorder: &mut Recorder) {
+    let by_timer = sign == Reason::Timeout;
+    let mark = if by_timer {
+        Mark::Timeout
+    } else {
+        Mark::FastRetransmit
+    };
+    recorder.loss(now, mark, sign);
     let (in_flight, front) = (flight.flight_at_loss(), flight.front_loss(now));
-    flight.reduce(now, in_flight, front, mark == Mark::Timeout);
+    flight.reduce(now, in_flight, front, by_timer);
     flight.enter_recovery();
     if let Some(fine) = &mut flight.fine {
         if let Some(front) = flight.board.front() {

@@ -1,6 +1,7 @@
 //! Segments that leave ahead of the usual order: tail loss probes, and the new segments of F-RTO.
 
 use super::{BlockedOn, Choice, Chunk, Sender};
+use crate::reason::Reason;
 
 impl Sender {
     /// Returns the next new segment if all of it fits the peer's window. The congestion window is
@@ -20,10 +21,11 @@ impl Sender {
             return None;
         }
         let fresh = self.unsent_segment().map(|chunk| (chunk, None));
-        fresh.or_else(|| {
+        let probe = fresh.or_else(|| {
             let (i, sent) = self.flight.board.last()?;
             Some((self.again(sent), Some(i)))
-        })
+        });
+        probe.map(|(chunk, index)| (chunk.because(Reason::TailProbe), index))
     }
 
     /// Chooses up to two new segments and no retransmission while F-RTO awaits its second ACK (RFC
@@ -35,7 +37,7 @@ impl Sender {
         }
         if self.frto.needs_new_data() {
             if let Some(chunk) = self.unsent_segment() {
-                return Some(Ok((chunk, None)));
+                return Some(Ok((chunk.because(Reason::Frto), None)));
             }
             self.frto.cannot_send();
         }

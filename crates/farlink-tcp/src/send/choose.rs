@@ -4,6 +4,7 @@ use super::blocked::BlockedOn;
 use super::{Choice, Chunk, Sender};
 use crate::config::Nagle;
 use crate::limit::Limit;
+use crate::reason::Reason;
 use crate::recovery::frto::Frto;
 use crate::scoreboard::Sent;
 use crate::time::Instant;
@@ -95,11 +96,12 @@ impl Sender {
         if self.probe {
             self.probe = false;
             if let Some(front) = self.flight.board.front().copied() {
-                return Ok((self.again(front), Some(0)));
+                let probe = self.again(front).because(Reason::WindowProbe);
+                return Ok((probe, Some(0)));
             }
             return self
                 .fresh(1, true)
-                .map(|c| (c, None))
+                .map(|c| (c.because(Reason::WindowProbe), None))
                 .ok_or(BlockedOn::Idle);
         }
         if let Some(choice) = self.frto_choice() {
@@ -138,7 +140,7 @@ impl Sender {
             }
             // NextSeg, rule (3).
             if let Some((i, sent)) = self.flight.board.next_hole() {
-                return Ok((self.again(sent), Some(i)));
+                return Ok((self.again(sent).because(Reason::SackHole), Some(i)));
             }
             // NextSeg, rule (4), restricted to its purpose, the end of the data. Taken literally,
             // the rule would send a segment twice in each recovery of a flow that the peer's window
@@ -148,7 +150,7 @@ impl Sender {
                 && let Some((i, sent)) = self.flight.board.last_hole()
             {
                 self.recovery.rescued(&self.flight);
-                return Ok((self.again(sent), Some(i)));
+                return Ok((self.again(sent).because(Reason::Rescue), Some(i)));
             }
         }
         result.map(|c| (c, None))
@@ -248,6 +250,7 @@ impl Sender {
             syn: false,
             fin,
             retransmission: false,
+            why: Some(Reason::NewData),
         })
     }
 
@@ -261,6 +264,18 @@ impl Sender {
             syn,
             fin,
             retransmission: true,
+            why: None,
+        }
+    }
+}
+
+impl Chunk {
+    /// Returns the chunk with the reason of its choice.
+    #[inline]
+    pub(super) fn because(self, reason: Reason) -> Self {
+        Self {
+            why: Some(reason),
+            ..self
         }
     }
 }

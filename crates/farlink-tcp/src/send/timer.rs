@@ -2,6 +2,7 @@
 
 use super::{Sender, context};
 use crate::congestion::Repair;
+use crate::reason::Reason;
 use crate::record::{Mark, Record, Recorder};
 use crate::recovery::vegas;
 use crate::time::{Instant, Interval};
@@ -23,7 +24,7 @@ impl Sender {
             flight.start_timer(now);
             return flight.timeouts_in_row;
         }
-        recorder.emit(now, Record::Mark(Mark::Timeout));
+        recorder.loss(now, Mark::Timeout, Reason::Timeout);
         let in_flight = flight.at_most_window(flight.reduced_from());
         let reduces = !handshake && !flight.loss.assume_corruption;
         let again = flight.config().reduce_once && flight.loss.reduced_since(flight.board.una());

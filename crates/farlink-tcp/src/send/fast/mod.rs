@@ -8,6 +8,7 @@ mod burst;
 
 use super::blocked::BlockedOn;
 use super::{Chunk, Sender};
+use crate::reason::Reason;
 use crate::recovery::frto::Frto;
 use crate::time::Instant;
 pub use burst::BurstBudget;
@@ -117,6 +118,7 @@ impl Sender {
             syn: false,
             fin: false,
             retransmission: false,
+            why: Some(Reason::NewData),
         };
         self.flight.board.fast_sent(self.flight.mss, now);
         chunk
