@@ -14,7 +14,7 @@ from farlink.errors import RunError, ScenarioError
 from farlink.measures import AGENT, Row, unit_of, values_of
 from farlink.processes import FileTask, write_all
 from farlink.stats import Estimate, mean_ci95, median_ci95, paired_difference
-from farlink.trace import NAMES, Trace
+from farlink.trace import NAMES, PACKETS, Trace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -281,7 +281,9 @@ class Result:
         """Return a trace as a table with `time` in seconds and units in `attrs["units"]`.
 
         Runs are repeatable, so the first call for a TCP and run simulates that
-        run once more with its probes on, and keeps the tables.
+        run once more with its probes on, and keeps the tables. The trace packets
+        is collected only if it is asked for, because it has a row for each packet
+        and link.
 
         Parameters
         ----------
@@ -299,7 +301,9 @@ class Result:
         import pandas as pd
 
         names = self.tcp if tcp is None else [self._one_tcp(tcp)]
-        tables = [self.probe(item, run).table(name, bin_s=bin_s) for item in names]
+        packets = name == PACKETS
+        probes = [self.probe(item, run, packets=packets) for item in names]
+        tables = [probe.table(name, bin_s=bin_s) for probe in probes]
         units = tables[0].attrs["units"]
         table = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0].copy()
         counts = [len(item) for item in tables]
@@ -319,7 +323,8 @@ class Result:
         where: Mapping[str, str] | None = None,
     ) -> "dict[str, np.ndarray[Any, Any]]":
         """Return a trace of a TCP as arrays, of the rows with these values (see `Trace.arrays`)."""
-        return self.probe(tcp, run).arrays(name, bin_s=bin_s, where=where)
+        probe = self.probe(tcp, run, packets=name == PACKETS)
+        return probe.arrays(name, bin_s=bin_s, where=where)
 
     def probe(
         self,
@@ -327,12 +332,14 @@ class Result:
         run: int = 0,
         *,
         snaplen: int | None = None,
+        packets: bool = False,
         progress: "Progress | None" = None,
     ) -> Trace:
         """Return all traces of one run, simulated once more with its probes on.
 
-        With `snaplen` also the packets of each capture point as pcapng, up to
-        so many bytes of each (0: whole packets).
+        With `packets` the trace packets is among them. With `snaplen` also the
+        packets of each capture point as pcapng, up to so many bytes of each (0:
+        whole packets).
 
         Raises
         ------
@@ -349,9 +356,13 @@ class Result:
         if snaplen is not None:
             snaplen = whole("snaplen", snaplen, MOST_SNAPLEN, least=0)
         known = self._traces.get(key)
-        if known is None or (snaplen is not None and self._snaplens.get(key) != snaplen):
+        other = snaplen is not None and self._snaplens.get(key) != snaplen
+        if known is None or other or (packets and PACKETS not in known.names):
+            # Data that an earlier call asked for stays.
+            snaplen = self._snaplens.get(key) if snaplen is None else snaplen
+            packets = packets or (known is not None and PACKETS in known.names)
             text = json.dumps(self._head["scenarios"][key[0]])
-            known = Trace(_farlink.trace(text, run, snaplen, packets=False, progress=progress))
+            known = Trace(_farlink.trace(text, run, snaplen, packets=packets, progress=progress))
             self._check_same(key[0], run, known)
             self._traces[key] = known
             self._snaplens[key] = snaplen
@@ -362,6 +373,7 @@ class Result:
         run: int = 0,
         *,
         snaplen: int | None = None,
+        packets: bool = False,
         progress: "Progress | None" = None,
         jobs: int = 1,
     ) -> None:
@@ -380,7 +392,7 @@ class Result:
 
         def work(tell: "Progress | None") -> None:
             for tcp in waiting:  # each name is taken by one thread: an iterator of a list
-                self.probe(tcp, run, snaplen=snaplen, progress=tell)
+                self.probe(tcp, run, snaplen=snaplen, packets=packets, progress=tell)
 
         # Signals reach this thread only, so it simulates too and tells the others to stop.
         others = max(min(jobs, len(self.tcp)) - 1, 0)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     _Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["FORMATS", "NAMES", "Trace", "round_bin"]
+__all__ = ["FORMATS", "NAMES", "PACKETS", "Trace", "round_bin"]
 
 FORMATS = ("parquet", "csv")
 """Formats in which tables can be written."""
@@ -30,6 +30,9 @@ _MOST_BINS = 1_000_000
 
 NAMES = tuple(registry.traces())
 """Names of the traces; docs/results.md describes each."""
+
+PACKETS = "packets"
+"""Name of the trace that is collected only if asked for, because it is the largest."""
 
 
 class Trace:
@@ -73,13 +76,18 @@ class Trace:
         }
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the collected traces."""
+        return tuple(name for name in NAMES if name != PACKETS or PACKETS in self._raw["tables"])
+
+    @property
     def simulated_s(self) -> float:
         """Simulated time in seconds."""
         return self.measures.simulated_s
 
     def table(self, name: str, *, bin_s: float | None = None) -> "pd.DataFrame":
         """Return one trace; see `Result.trace`."""
-        kind = _kind(name, bin_s)
+        kind = self._kind(name, bin_s)
         if name == "throughput":
             table = columns.frame(columns.build(self._throughput(bin_s)))
             table.attrs["units"] = kind.units
@@ -97,7 +105,7 @@ class Trace:
         Names are text; other columns are numbers, NaN for none. Figures use arrays, because a
         pandas table takes longer to build than most figures to draw.
         """
-        kind = _kind(name, bin_s)
+        kind = self._kind(name, bin_s)
         if name == "throughput":
             arrays = self._throughput(bin_s)
         else:
@@ -131,7 +139,7 @@ class Trace:
         return arrays
 
     def write(self, directory: Path, table_format: str) -> list[Path]:
-        """Write every trace to `directory`, each file whole or not at all.
+        """Write every collected trace to `directory`, each file whole or not at all.
 
         CSV puts the unit into the name of the column (`cwnd_B`, `time_s`).
         """
@@ -139,7 +147,7 @@ class Trace:
             known = " or ".join(FORMATS)
             raise ScenarioError(f"format {table_format!r} is not known; write {known}")
         written = []
-        for name in NAMES:
+        for name in self.names:
             path = directory / f"{name}.{table_format}"
             with files.replacing(path) as temporary:
                 if table_format == "parquet":
@@ -159,6 +167,15 @@ class Trace:
         else:
             table = self._raw["tables"][kind.table].select(list(kind.units))
         return columns.to_parquet(table, columns.pandas_metadata(table, kind.units))
+
+    def _kind(self, name: str, bin_s: float | None) -> registry.TraceKind:
+        kind = _kind(name, bin_s)
+        if name not in self.names:
+            raise ScenarioError(
+                f"the trace {name!r} was not collected; write Result.trace({name!r}) or "
+                f"Result.probe(..., {name}=True)"
+            )
+        return kind
 
     def _width(self, bin_s: float | None) -> float:
         if bin_s is None:

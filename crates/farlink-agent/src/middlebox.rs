@@ -2,7 +2,7 @@
 
 use super::crossing::Crossing;
 use super::view::View;
-use farlink_tcp::{Instant, Seq};
+use farlink_tcp::{Flags, Instant, Reason, Seq};
 use farlink_wire::id::{FlowId, NodeId, PacketId};
 use farlink_wire::packet::Packet;
 use std::any::Any;
@@ -36,6 +36,8 @@ pub struct Injection {
     pub ahead: bool,
     /// Tag under which the packet's fate at the link is reported, if wanted.
     pub follow: Option<Tag>,
+    /// Reason of the packet, and whether some of its data was sent before.
+    pub why: (Reason, bool),
 }
 
 /// Action of an agent in addition to its verdict; actions run in the order of the list.
@@ -145,6 +147,28 @@ pub struct Note {
     pub seq: Seq,
 }
 
+/// Returns the reason of a packet that an agent made from its copies and counters, and whether its
+/// data was sent before.
+fn reason_of(packet: &Packet) -> (Reason, bool) {
+    let Some(segment) = packet.tcp() else {
+        return (Reason::Icmp, false);
+    };
+    let reason = if segment.flags.has(Flags::RST) {
+        Reason::AgentReset
+    } else if !segment.body.is_empty() {
+        Reason::AgentRetransmission
+    } else if segment.options.ackp {
+        Reason::AgentPartialAck
+    } else if segment.options.nack {
+        Reason::AgentNegativeAck
+    } else if segment.options.eln {
+        Reason::AgentMark
+    } else {
+        Reason::AgentAck
+    };
+    (reason, reason == Reason::AgentRetransmission)
+}
+
 /// Requests and notes of an agent.
 #[derive(Debug, Default)]
 pub struct Out {
@@ -155,12 +179,21 @@ pub struct Out {
 }
 
 impl Out {
-    /// Sends a packet behind the packets that wait for the link.
+    /// Sends a packet behind the packets that wait for the link: a retransmission of data, or a
+    /// segment without data in the name of an end.
     pub fn inject(&mut self, packet: Packet) {
+        let why = reason_of(&packet);
+        self.inject_because(packet, why);
+    }
+
+    /// Sends a packet behind the packets that wait for the link, for the reason in `why`. The flag
+    /// in `why` is set if some of its data was sent before.
+    pub fn inject_because(&mut self, packet: Packet, why: (Reason, bool)) {
         self.actions.push(Action::Inject(Injection {
             packet,
             ahead: false,
             follow: None,
+            why,
         }));
     }
 

@@ -25,7 +25,7 @@ use super::middlebox::{
 use super::timers::Timers;
 use super::view::View;
 pub use config::{Repair, SackHandling, SenderNotices, SnoopConfig};
-use farlink_tcp::{Flags, Instant, Segment, Seq};
+use farlink_tcp::{Flags, Instant, Reason, Segment, Seq};
 use farlink_wire::id::{NodeId, PacketId};
 use farlink_wire::packet::Packet;
 use flow::{Flow, OnAck, OnData};
@@ -276,6 +276,7 @@ fn resend(
         packet,
         ahead: config.ahead,
         follow: Some(tag(place, entry.serial)),
+        why: (Reason::AgentRetransmission, true),
     }));
     note_of(out, flow, act, seq);
     1
@@ -296,6 +297,7 @@ fn send_nacks(flow: &mut Flow, now: Instant, config: &SnoopConfig, out: &mut Out
             packet,
             ahead: config.ahead,
             follow: None,
+            why: (Reason::AgentNegativeAck, false),
         }));
         sent += 1;
     }

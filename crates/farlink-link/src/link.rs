@@ -356,7 +356,7 @@ impl Links {
             if let Some(compression) = &mut over.compression {
                 compression.on_duplicate(number, copy);
             }
-            outcomes.push(Outcome::Copied(copy));
+            outcomes.push(Outcome::Copied(number, copy));
             over.emit_arrival(id, copy, at, overtakes, outcomes);
         }
         over.emit_arrival(id, number, at, overtakes, outcomes);
@@ -544,6 +544,22 @@ impl Links {
         for arq in self.arq.iter_mut().flatten() {
             arq.link.watch();
         }
+    }
+
+    /// Records the departures of packets that wait in a low class from now on, for
+    /// [`Self::drain_departures`].
+    pub fn watch_departures(&mut self) {
+        for simplex in &mut self.directions {
+            simplex.watch_departures();
+        }
+    }
+
+    /// Removes and returns the recorded departures of both directions of a link.
+    pub fn drain_departures(&mut self, link: u32) -> Vec<(PacketId, Instant)> {
+        let both = Direction::BOTH.map(|direction| LinkId::new(link, direction));
+        both.into_iter()
+            .flat_map(|id| self[id].drain_departures())
+            .collect()
     }
 
     /// Passes each frame recorded since the last call to `take`. Returns whether the link has a

@@ -213,6 +213,10 @@ fn read(known: &TraceColumn, column: Column, scenario: &Expanded) -> Values {
     match known.holds {
         Holds::Time => Values::F64(column.numbers().into_iter().map(seconds).collect()),
         Holds::TimeOrNone => numbers(column, |n| if n == 0 { f64::NAN } else { n as f64 / 1e9 }),
+        Holds::TimeOrNever => numbers(
+            column,
+            |n| if n == NONE { f64::NAN } else { n as f64 / 1e9 },
+        ),
         Holds::Window => numbers(column, |n| if n == NONE { f64::INFINITY } else { n as f64 }),
         Holds::Whole => {
             let whole = column.numbers().into_iter().map(|n| n as i64);
@@ -234,6 +238,13 @@ fn read(known: &TraceColumn, column: Column, scenario: &Expanded) -> Values {
         Holds::Flow => text(&column, scenario.flows.iter().map(|flow| flow.name.clone())),
         Holds::Link => text(&column, scenario.links.iter().map(|link| link.name.clone())),
         Holds::Name(names) => text(&column, names().into_iter().map(str::to_owned)),
+        Holds::NameOrNone(names) => {
+            let names = names().into_iter().chain([""]).map(str::to_owned);
+            let names: Vec<String> = names.collect();
+            let none = names.len() as u64 - 1;
+            let places = column.numbers().into_iter().map(|n| n.min(none) as i32);
+            Values::Text(places.collect(), names)
+        }
     }
 }
 

@@ -50,7 +50,7 @@ pub use monitor::{Monitor, RunError};
 pub use numbers::Group;
 pub use probe::{
     Column, Holds, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes, frame_kinds,
-    limits, quantities, traces,
+    limits, quantities, reasons, traces,
 };
 pub use run::{Outcome, Trace, TraceOptions, run, trace};
 #[cfg(feature = "threads")]

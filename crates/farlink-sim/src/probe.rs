@@ -3,6 +3,7 @@
 //! A run without probes has `None` instead, and no other cost. Columns are plain vectors, which a
 //! data frame takes without a copy per row.
 
+mod packets;
 mod tables;
 
 use crate::flow::EndId;
@@ -13,17 +14,18 @@ use farlink_link::Simplex;
 use farlink_link::arq::SentFrame;
 use farlink_tcp::{Instant, Record};
 use farlink_wire::pcapng::CapturePoint;
-use farlink_wire::{ById, Datagram, FlowId, LinkId, NodeId, Packet, Payload};
+use farlink_wire::{ById, Datagram, FlowId, LinkId, NodeId, Packet, PacketId, Payload};
 use tables::{
     Ack, Acted, Arrived, Came, Delivered, Delivery, Framed, Inner, Limited, Lost, Moment,
     QUANTITIES, Queue, Rtt, Sack, Sent, State,
 };
 
-pub(crate) use tables::Passage;
+pub(crate) use packets::PacketLog;
 pub use tables::{
     Column, Holds, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes, frame_kinds,
-    limits, quantities, traces,
+    limits, quantities, reasons, traces,
 };
+pub(crate) use tables::{Crossed, Passage};
 
 /// All tables and captures of a run.
 #[derive(Debug, Default)]
@@ -47,6 +49,8 @@ pub(crate) struct Probes {
     acted: Rows<Acted>,
     passages: Rows<Passage>,
     frames: Rows<Framed>,
+    /// Packets on every link, if asked for.
+    pub(crate) packets: Option<Box<PacketLog>>,
     /// Capture point of each node that has one.
     pub(crate) captures: ById<NodeId, Option<CapturePoint>>,
     /// The two capture points of each tap: the side of the other links, then the side of the
@@ -102,11 +106,12 @@ impl Probes {
         probes.acted.is_wanted = wants(Acted::NAME);
         probes.passages.is_wanted = wants(Passage::NAME);
         probes.frames.is_wanted = wants(Framed::NAME);
+        probes.packets = wants(Crossed::NAME).then(Box::default);
         probes
     }
 
     /// Returns the index of a flow in the scenario.
-    fn flow(&self, id: FlowId) -> u32 {
+    pub(crate) fn flow(&self, id: FlowId) -> u32 {
         self.flows.get(id).copied().unwrap_or(id.0)
     }
 
@@ -325,6 +330,9 @@ impl Probes {
             retransmission: u8::from(sent.again),
             lost: u8::from(sent.lost),
         });
+        if let (Some(log), Some(packet)) = (&mut self.packets, sent.packet) {
+            log.began(PacketId(packet), sent.began);
+        }
     }
 
     /// Captures a packet that passed `node`, if the node has a capture point.
@@ -338,7 +346,8 @@ impl Probes {
 
     /// Returns all tables.
     pub(crate) fn into_tables(self) -> Vec<Table> {
-        vec![
+        let packets = self.packets.map(|log| log.table());
+        let tables = vec![
             State::table(self.state.list),
             Inner::table(self.inner.list),
             Rtt::table(self.rtt.list),
@@ -356,7 +365,8 @@ impl Probes {
             Acted::table(self.acted.list),
             Passage::table(self.passages.list),
             Framed::table(self.frames.list),
-        ]
+        ];
+        tables.into_iter().chain(packets).collect()
     }
 }
 

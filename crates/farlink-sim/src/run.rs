@@ -228,6 +228,9 @@ pub fn trace(
     let mut world = build(scenario, run, monitor)?;
     let (snaplen, comment) = (options.snaplen, &options.comment);
     let mut probes = Probes::default();
+    if options.packets {
+        probes.packets = Some(Box::default());
+    }
     if let Some(snaplen) = snaplen {
         headers_can_say(scenario, "captured")?;
         probes.captures = scenario.nodes.iter().map(|_| None).collect();
@@ -247,6 +250,9 @@ pub fn trace(
     }
     observe(&mut world, probes);
     world.links.watch_frames();
+    if options.packets {
+        world.links.watch_departures();
+    }
     drive(&mut world, scenario, monitor)?;
     let outcome = outcome(&world, scenario);
     let mut probes = end_probes(&mut world);

@@ -16,6 +16,7 @@ mod icmp;
 mod loss;
 mod losses;
 mod mover;
+mod packet_log;
 mod passages;
 mod placed;
 #[cfg(test)]
@@ -435,6 +436,9 @@ impl World {
         let packet = self.packets.get_mut(number);
         if let Some(probes) = &mut self.probes {
             probes.delivery(self.now, link, packet);
+            if let Some(log) = &mut probes.packets {
+                log.arrived(number, self.now);
+            }
         }
         if goes_on {
             packet.ttl -= 1;

@@ -8,6 +8,8 @@
 //! again, `UPDATE_RECORDED=names` with all current names.
 #![allow(missing_docs)]
 
+#[path = "recorded/packets.rs"]
+mod packets;
 #[path = "recorded/runs.rs"]
 mod runs;
 #[path = "recorded/tables.rs"]
@@ -157,18 +159,17 @@ fn play(run: &Run) -> Result<Trace, String> {
     let scenario = scenario.map_err(|e| e.to_string())?;
     // The captures have the headers of packets, because the rest is zeros. Some fragments cannot be
     // captured.
-    let traced = trace(
-        &scenario,
-        0,
-        &TraceOptions::capturing(96),
-        &Monitor::default(),
-    );
-    let traced = match traced {
-        Err(RunError::Build(why)) if why.contains("cannot be captured") => {
-            trace(&scenario, 0, &TraceOptions::default(), &Monitor::default())
-        }
-        other => other,
+    let mut options = TraceOptions {
+        packets: true,
+        ..TraceOptions::capturing(96)
     };
+    let mut traced = trace(&scenario, 0, &options, &Monitor::default());
+    if let Err(RunError::Build(why)) = &traced
+        && why.contains("cannot be captured")
+    {
+        options.snaplen = None;
+        traced = trace(&scenario, 0, &options, &Monitor::default());
+    }
     traced.map_err(|e| e.to_string())
 }
 
@@ -184,6 +185,11 @@ fn line(run: &Run, names: &Names) -> String {
 
 /// Returns the lines of all runs, in order, computed on all cores.
 fn lines(runs: &[Run], names: &Names) -> Vec<String> {
+    for_each(runs, |run| line(run, names))
+}
+
+/// Calls `of` for all runs on all cores, and returns the texts in the order of the runs.
+fn for_each(runs: &[Run], of: impl Fn(&Run) -> String + Sync) -> Vec<String> {
     let next = AtomicUsize::new(0);
     let lines = Mutex::new(vec![String::new(); runs.len()]);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -194,7 +200,7 @@ fn lines(runs: &[Run], names: &Names) -> Vec<String> {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     runs.get(i).map(|run| (i, run))
                 } {
-                    let line = line(run, names);
+                    let line = of(run);
                     lines.lock().unwrap()[i] = line;
                 }
             });
@@ -242,6 +248,16 @@ fn no_result_changed() {
         all.len(),
         all.join("\n")
     );
+}
+
+#[test]
+fn packets_agree_with_the_other_tables() {
+    let runs = runs();
+    for_each(&runs, |run| {
+        let traced = play(run).unwrap_or_else(|why| panic!("{}: {why}", run.name));
+        packets::check(&run.name, &traced);
+        String::new()
+    });
 }
 
 /// The recorded scenarios contain every quoted word and every key of a stage in the schema.

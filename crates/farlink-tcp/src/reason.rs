@@ -64,6 +64,8 @@ reasons! {
     AfterTimeout "after the RTO",
     /// Probe of a closed window.
     WindowProbe "window probe",
+    /// Data that the receiver's report names as missing (XTP).
+    Report "report of missing data",
     /// Byte of a window probe, once the window is open.
     WindowOpened "window opened",
     /// Data that no longer fits the path MTU or that a SYN could not deliver.

@@ -358,8 +358,8 @@ struct Trace {
     records: Vec<(Instant, Record)>,
     /// Last recorded metrics of the congestion control.
     inner: Vec<Option<f64>>,
-    /// Reason of the segment sent last.
-    reason: Reason,
+    /// Reason of the segment sent last, and whether some of its data was sent before.
+    reason: (Reason, bool),
     /// Reason of the next retransmission of a segment that is marked lost.
     sign: Reason,
 }
@@ -461,18 +461,17 @@ impl Recorder {
         sign
     }
 
-    /// Stores the reason of the segment being sent.
-    pub(crate) fn explain(&mut self, reason: Reason) {
+    /// Stores the reason of the segment being sent; `again` is set for a retransmission.
+    pub(crate) fn explain(&mut self, reason: Reason, again: bool) {
         if let Some(trace) = &mut self.trace {
-            trace.reason = reason;
+            trace.reason = (reason, again);
         }
     }
 
-    /// Returns the reason of the segment sent last; that of new data without tracing.
-    pub(crate) fn reason(&self) -> Reason {
-        self.trace
-            .as_ref()
-            .map_or_else(Reason::default, |t| t.reason)
+    /// Returns the reason of the segment sent last, and whether some of its data was sent before.
+    pub(crate) fn explanation(&self) -> (Reason, bool) {
+        let trace = self.trace.as_ref();
+        trace.map_or_else(Default::default, |trace| trace.reason)
     }
 
     #[cold]

@@ -12,8 +12,7 @@ use super::middlebox::{Agent, Leaving, Out, TransferredState, Verdict};
 use super::view::{Path, View};
 use farlink_tcp::{Config, Flags, Instant, Interval, IpVersion, Segment, Seq, Stats};
 use farlink_wire::id::{NodeId, PacketId};
-use farlink_wire::packet::Packet;
-use relay::{Opening, Relay};
+use relay::{Made, Opening, Relay};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -64,7 +63,7 @@ pub struct Split {
     /// Packets in the stack, in the order in which they leave it.
     stack: VecDeque<(Instant, Passing)>,
     scratch: Vec<u8>,
-    packets: Vec<Packet>,
+    packets: Vec<Made>,
     count: Count,
 }
 
@@ -75,7 +74,7 @@ type Transferred = Vec<(Ends, Box<Relay>)>;
 #[derive(Debug)]
 enum Passing {
     Up(Arrived),
-    Down(Packet),
+    Down(Made),
 }
 
 /// Segment that arrived at the agent.
@@ -172,15 +171,18 @@ impl Split {
         let Some(relay) = self.relays.get_mut(&ends) else {
             return;
         };
+        if out.notes.is_some() {
+            relay.set_tracing();
+        }
         relay.serve(&self.settings, now, &mut self.scratch, &mut self.packets);
         self.count.update_held(now, relay);
         relay.emit_trace(out);
-        for packet in self.packets.drain(..) {
+        for made in self.packets.drain(..) {
             if self.settings.stack_delay.is_zero() {
-                out.inject(packet);
+                out.inject_because(made.0, made.1);
             } else {
                 let at = now + self.settings.stack_delay;
-                self.stack.push_back((at, Passing::Down(packet)));
+                self.stack.push_back((at, Passing::Down(made)));
             }
         }
         if relay.is_over() {
@@ -299,7 +301,7 @@ impl Agent for Split {
             && let Some((_, passing)) = self.stack.pop_front()
         {
             match passing {
-                Passing::Down(packet) => out.inject(packet),
+                Passing::Down((packet, why)) => out.inject_because(packet, why),
                 Passing::Up(arrived) => {
                     let (path, segment) = (arrived.path, arrived.segment.clone());
                     if !self.arrive(now, arrived, out) {

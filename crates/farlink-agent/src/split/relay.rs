@@ -4,7 +4,7 @@ use super::super::middlebox::{Act, Note, Out};
 use super::super::view::Path;
 use super::Settings;
 use farlink_tcp::{
-    CloseReason, Connection, Event, Flags, Instant, Segment, Seq, State, Stats, reset_for,
+    CloseReason, Connection, Event, Flags, Instant, Reason, Segment, Seq, State, Stats, reset_for,
 };
 use farlink_wire::packet::Packet;
 
@@ -32,9 +32,14 @@ pub(super) struct Relay {
     pub(super) lost: u64,
     /// Identification of the next packet.
     ident: u16,
+    /// Set if both halves explain the segments that they send.
+    explains: bool,
     /// Acts since the last call of [`Self::emit_trace`], with the half that acted.
     acts: Vec<(usize, Act, Seq)>,
 }
+
+/// Packet of a half with its reason, and whether some of its data was sent before.
+pub(super) type Made = (Packet, (Reason, bool));
 
 /// Half of a split connection.
 #[derive(Debug)]
@@ -113,6 +118,7 @@ impl Relay {
             counted: Held::default(),
             lost: 0,
             ident: 0,
+            explains: false,
             acts: Vec::new(),
         }
     }
@@ -199,13 +205,22 @@ impl Relay {
         }
     }
 
+    /// Makes both halves explain the segments that they send.
+    pub(super) fn set_tracing(&mut self) {
+        if !std::mem::replace(&mut self.explains, true) {
+            for half in &mut self.halves {
+                half.connection.set_tracing(true);
+            }
+        }
+    }
+
     /// Relays bytes and sends what can be sent.
     pub(super) fn serve(
         &mut self,
         settings: &Settings,
         now: Instant,
         scratch: &mut Vec<u8>,
-        out: &mut Vec<Packet>,
+        out: &mut Vec<Made>,
     ) {
         loop {
             for from in [0, 1] {
@@ -223,7 +238,7 @@ impl Relay {
         }
     }
 
-    fn send(&mut self, number: usize, now: Instant, out: &mut Vec<Packet>) {
+    fn send(&mut self, number: usize, now: Instant, out: &mut Vec<Made>) {
         let half = &mut self.halves[number];
         loop {
             let before = half.connection.stats().segments_retransmitted;
@@ -239,12 +254,15 @@ impl Relay {
                 half.acked = half.connection.delivered();
             }
             self.ident = self.ident.wrapping_add(1);
-            out.extend(half.path.packet_to_cut(segment, self.ident));
+            let why = half.connection.explanation();
+            let packet = half.path.packet_to_cut(segment, self.ident);
+            out.extend(packet.ok().map(|packet| (packet, why)));
         }
+        half.connection.drain_records().for_each(drop);
     }
 
     /// Handles events of the halves. Returns whether there were any.
-    fn process_events(&mut self, now: Instant, out: &mut Vec<Packet>) -> bool {
+    fn process_events(&mut self, now: Instant, out: &mut Vec<Made>) -> bool {
         let mut news = false;
         for half in [0, 1] {
             while let Some(event) = self.halves[half].connection.poll_event() {
@@ -266,7 +284,7 @@ impl Relay {
     }
 
     /// Handles the end of a half. If the half failed, the other half fails too.
-    fn ended(&mut self, half: usize, reason: CloseReason, now: Instant, out: &mut Vec<Packet>) {
+    fn ended(&mut self, half: usize, reason: CloseReason, now: Instant, out: &mut Vec<Made>) {
         self.halves[half].ended = Some(reason);
         if reason == CloseReason::Done {
             return;
@@ -274,7 +292,12 @@ impl Relay {
         let other = &mut self.halves[1 - half];
         if let Some(reset) = self.unanswered.take().and_then(|syn| reset_for(&syn)) {
             self.ident = self.ident.wrapping_add(1);
-            out.extend(other.path.packet_to_cut(reset, self.ident));
+            let packet = other.path.packet_to_cut(reset, self.ident);
+            out.extend(
+                packet
+                    .ok()
+                    .map(|packet| (packet, (Reason::AgentReset, false))),
+            );
             other.ended = Some(reason);
         } else if other.ended.is_none() {
             other.connection.abort(now);

@@ -182,6 +182,10 @@ pub struct SentFrame {
     pub frame: Frame,
     /// Length on the wire in bytes.
     pub bytes: u32,
+    /// Number of the packet in the frame, if the frame carries one that has not arrived yet.
+    pub packet: Option<u32>,
+    /// Time at which the first bit left the transmitter.
+    pub began: Instant,
     /// Set if an earlier frame carried the same packet.
     pub again: bool,
     /// Set if the channel lost or corrupted the frame.
@@ -473,11 +477,17 @@ impl ArqLink {
             half.count_packet(frame.item);
         }
         if let Some(sent) = &mut self.sent {
+            let held = frame
+                .carries()
+                .then(|| &half.held[frame.item.token as usize]);
+            let takes = half.config.sending(half.config.coded(bytes));
             sent.push(SentFrame {
                 at: now,
                 from,
                 frame,
                 bytes: half.config.coded(bytes),
+                packet: held.filter(|held| !held.delivered).map(|held| held.packet),
+                began: Instant::from_nanos(now.as_nanos().saturating_sub(takes.as_nanos())),
                 again: frame.carries() && half.held[frame.item.token as usize].times > 1,
                 lost: passage.verdict != Verdict::Pass,
             });

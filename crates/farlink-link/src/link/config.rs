@@ -74,7 +74,7 @@ impl LinkConfig {
 
     /// Returns the transmission time of `wire` bytes on the wire at the constant rate.
     #[inline(never)]
-    pub(super) fn sending(&self, wire: u32) -> Interval {
+    pub(crate) fn sending(&self, wire: u32) -> Interval {
         Interval::of_bits(u64::from(wire) * 8, self.rate) + self.service
     }
 }

@@ -69,8 +69,8 @@ pub enum Outcome {
     Overtakes(LinkId, PacketId, Instant),
     /// The packet arrives now.
     Arrived(LinkId, PacketId),
-    /// The channel duplicated a packet; this is the duplicate.
-    Copied(PacketId),
+    /// The channel duplicated a packet; the second is the duplicate.
+    Copied(PacketId, PacketId),
     /// The packet's last bit leaves the transmitter at this time. Reported only for a direction
     /// with an agent.
     Left(LinkId, PacketId, Instant),

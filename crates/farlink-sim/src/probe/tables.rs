@@ -5,7 +5,7 @@ use farlink_agent::Act;
 use farlink_channel::DropCause;
 use farlink_link::arq::FrameKind;
 use farlink_tcp::congestion::ALGORITHMS;
-use farlink_tcp::{Instant, Limit, Mark};
+use farlink_tcp::{Instant, Limit, Mark, Reason};
 use serde::{Serialize, Serializer};
 use std::sync::LazyLock;
 
@@ -53,6 +53,8 @@ pub enum Holds {
     Time,
     /// Time in nanoseconds, shown in seconds; 0 means no value.
     TimeOrNone,
+    /// Time in nanoseconds, shown in seconds; the largest of the type means no value.
+    TimeOrNever,
     /// Whole numbers.
     Whole,
     /// Whole numbers; the largest of the type means no value.
@@ -69,6 +71,8 @@ pub enum Holds {
     Link,
     /// Indices into this list of names.
     Name(fn() -> Vec<&'static str>),
+    /// Indices into this list of names; the largest of the type means none.
+    NameOrNone(fn() -> Vec<&'static str>),
 }
 
 /// A column of a trace.
@@ -88,7 +92,7 @@ pub struct TraceColumn {
 /// Serializes the list of names that may occur in a column.
 fn names_of<S: Serializer>(holds: &Holds, serializer: S) -> Result<S::Ok, S::Error> {
     let names = match holds {
-        Holds::Name(names) => names(),
+        Holds::Name(names) | Holds::NameOrNone(names) => names(),
         _ => Vec::new(),
     };
     serializer.collect_seq(names)
@@ -163,6 +167,12 @@ pub fn limits() -> Vec<&'static str> {
 /// Returns the names of the frame kinds, in the order of their numbers in traces.
 pub fn frame_kinds() -> Vec<&'static str> {
     FrameKind::NAMES.to_vec()
+}
+
+/// Returns the names of the reasons for which packets are sent, in the order of their numbers in
+/// traces.
+pub fn reasons() -> Vec<&'static str> {
+    Reason::ALL.iter().map(|reason| reason.name()).collect()
 }
 
 fn acts() -> Vec<&'static str> {
@@ -349,6 +359,26 @@ tables! {
         len u32 U32 Holds::Whole, "B" "";
         ack u64 U64 Holds::WholeOrNone, "B" "acknowledged place in the stream of the other direction";
     }
+    Crossed "packets" link "a packet was offered to the link, in a trace that was asked for packets" {
+        flow u32 U32 Holds::Flow, "" "";
+        number u32 U32 Holds::Whole, "" "of the packet, the same on all its links and for its copies and fragments";
+        forward u8 U8 Holds::Flag, "" "true if the packet goes in the direction of the flow's data";
+        seq u64 U64 Holds::WholeOrNone, "B" "none without data";
+        len u32 U32 Holds::Whole, "B" "data; of the whole packet in a fragment";
+        ack u64 U64 Holds::WholeOrNone, "B" "acknowledged place in the stream of the other direction";
+        window u64 U64 Holds::Whole, "B" "offered window";
+        flags u8 U8 Holds::Whole, "" "flags of the TCP header";
+        sacks u8 U8 Holds::Whole, "" "number of SACK blocks";
+        bytes u32 U32 Holds::Whole, "B" "IP length";
+        fragment u64 U64 Holds::WholeOrNone, "B" "place of a fragment in its packet; none for a whole packet";
+        retransmission u8 U8 Holds::Flag, "" "true if some of its data was sent before";
+        reason u8 U8 Holds::Name(reasons), "" "why it was sent (below)";
+        departure u64 U64 Holds::TimeOrNever, "s" "its transmission began; none if it did not leave";
+        transmissions u8 U8 Holds::Whole, "" "on this link: 0 if it did not leave, more than 1 with ARQ";
+        arrival u64 U64 Holds::TimeOrNever, "s" "at the far end; none if it was lost or still on its way at the end";
+        lost u64 U64 Holds::TimeOrNever, "s" "time of its loss; none if it was not lost here";
+        cause u8 U8 Holds::NameOrNone(drop_causes), "" "cause of the loss; empty if it was not lost here";
+    }
     Framed "frames" link "a frame of a link with a protocol had been sent" {
         frame u8 U8 Holds::Name(frame_kinds), "" "";
         ns u8 U8 Holds::Whole, "" "modulo the modulus";
@@ -411,12 +441,20 @@ mod tests {
     /// The registry describes each column of a table, in the table's order.
     #[test]
     fn every_column_is_described() {
-        for table in Probes::default().into_tables() {
+        for table in all_probes().into_tables() {
             let names: Vec<_> = table.columns.iter().map(|column| column.0).collect();
             let described: Vec<_> = columns_of(table.name).iter().map(|c| c.name).collect();
             assert_eq!(names, described, "{}", table.name);
         }
-        assert_eq!(Probes::default().into_tables().len(), all().len());
+        assert_eq!(all_probes().into_tables().len(), all().len());
+        assert_eq!(Probes::default().into_tables().len(), all().len() - 1);
+    }
+
+    fn all_probes() -> Probes {
+        Probes {
+            packets: Some(Box::default()),
+            ..Probes::default()
+        }
     }
 
     /// The number of a quantity fits 8 bits. A quantity has the same unit in all congestion

@@ -7,7 +7,7 @@ use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
 use farlink_agent::{Action, Agent, Crossing, Injection, LinkEvent, Out, Tag, Verdict, View};
 use farlink_channel::DropCause;
-use farlink_tcp::{Instant, Notice};
+use farlink_tcp::{Instant, Notice, Reason};
 use farlink_wire::{ById, Direction, LinkId, NodeId, Packet, PacketId, Payload, icmp};
 
 impl World {
@@ -318,6 +318,7 @@ impl World {
             packet,
             ahead: false,
             follow: None,
+            why: (Reason::Icmp, false),
         };
         self.inject(number, node, injection);
     }
@@ -339,7 +340,8 @@ impl World {
     fn inject(&mut self, number: usize, node: NodeId, injection: Injection) {
         self.agents.injected += 1;
         self.agents.all[number].injected += 1;
-        let packet = self.packets.insert(injection.packet);
+        let (reason, again) = injection.why;
+        let packet = self.make_packet(injection.packet, reason, again);
         if injection.ahead {
             self.packets.send_ahead(packet);
         }

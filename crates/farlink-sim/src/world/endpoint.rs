@@ -7,7 +7,7 @@ use crate::app::{AppEvent, Side};
 use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
 use farlink_tcp::{BurstBudget, Instant};
-use farlink_wire::{FlowId, Id, NodeId, PacketId};
+use farlink_wire::{FlowId, Id, PacketId};
 
 impl World {
     /// Passes an arriving segment to its endpoint.
@@ -124,7 +124,7 @@ impl World {
                     let head = hot.head(end, e, home.next_ident());
                     let (number, label) = draft.send(head);
                     if self.probes.is_some() || !self.links.has(link) {
-                        self.departs_watched(node, number);
+                        self.departs_watched(end, number);
                     } else {
                         let (links, packets) = (&mut self.links, &mut self.packets);
                         let (outcomes, queue) = (&mut self.outcomes, &mut self.queue);
@@ -167,7 +167,9 @@ impl World {
 
     /// Sends a segment of an endpoint if probes are on, or if its route is unknown.
     #[cold]
-    fn departs_watched(&mut self, node: NodeId, number: PacketId) {
+    fn departs_watched(&mut self, end: EndId, number: PacketId) {
+        let (node, reason) = (self.ends[end].node, self.ends[end].conn.explanation());
+        self.note_made(number, reason);
         if let Some(probes) = &mut self.probes {
             probes.capture(self.now, node, &self.packets[number]);
             self.pass_end(number, true);

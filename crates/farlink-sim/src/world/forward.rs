@@ -81,10 +81,13 @@ impl World {
             return;
         }
         self.watch_queue(link);
+        self.note_offered(link, packet);
         let (now, outcomes) = (self.now, &mut self.outcomes);
         let before = outcomes.len();
         let packets = &mut self.packets;
         let offered = self.links.offer(now, link, packet, packets, outcomes);
+        let accepted = Some(packet).filter(|_| offered != Offered::Closed);
+        self.note_departures(link, accepted, before);
         if let Offered::FirstInFlight(at) = offered {
             self.queue.push(Event::new(at, Kind::Arrival, link.0, 0));
         }
@@ -106,6 +109,10 @@ impl World {
         let before = outcomes.len();
         let packets = &mut self.packets;
         let done = self.links.advance(now, link, due, packets, outcomes);
+        if self.probes.is_some() {
+            self.note_departures(link, None, before);
+            self.watch_frames(link);
+        }
         self.apply_outcomes(before);
         if let Some(link) = done {
             self.watch_length(link);
@@ -137,7 +144,8 @@ impl World {
                     self.unfollow(packet);
                     self.reached(link, packet);
                 }
-                Outcome::Copied(copy) => {
+                Outcome::Copied(of, copy) => {
+                    self.note_copied(of, copy);
                     let copy = &self.packets[copy];
                     let flow = copy.flow;
                     self.real.copied += u64::from(flow == FlowId::NONE);
@@ -186,13 +194,22 @@ impl World {
         self.watch_length(link);
     }
 
+    /// Adds the frames that a link sent to the probes. Returns whether the link has a protocol.
+    fn watch_frames(&mut self, link: LinkId) -> bool {
+        let Some(probes) = &mut self.probes else {
+            return false;
+        };
+        self.links
+            .drain_frames(link, |frame| probes.frame(link.link(), &frame))
+    }
+
     /// Records the new length of a queue in its probe.
     fn watch_length(&mut self, link: LinkId) {
+        let is_plain = !self.watch_frames(link);
         let Some(probes) = &mut self.probes else {
             return;
         };
-        let frame = |frame| probes.frame(link.link(), &frame);
-        if !self.links.drain_frames(link, frame) {
+        if is_plain {
             let (packets, bytes) = self.links[link].queued(self.now);
             probes.queued(self.now, link, packets, bytes);
             return;

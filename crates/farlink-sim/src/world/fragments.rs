@@ -7,7 +7,7 @@ use super::{World, sending_end};
 use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
 use farlink_channel::DropCause;
-use farlink_tcp::{Ecn, Instant};
+use farlink_tcp::{Ecn, Instant, Reason};
 use farlink_wire::fragment::{Added, Mtu, Piece};
 use farlink_wire::icmp::IcmpError;
 use farlink_wire::packet::IPV4_HEADER_LEN;
@@ -31,15 +31,17 @@ impl World {
             self.packets.release(number);
             self.real.cut += (parts.len() as u64).saturating_sub(1);
             for raw in parts {
-                let part = self.packets.insert(Packet {
+                let part = Packet {
                     payload: Payload::Raw(raw),
                     ..template.clone()
-                });
+                };
+                let part = self.make_part(part, number);
                 self.offer(node, link, part);
             }
             return;
         }
         if packet.ip.dont_fragment() {
+            self.note_offered(link, number);
             self.notify_mtu(node, number, mtu);
             self.lose_beyond(link, number, DropCause::TooBig);
             return;
@@ -55,10 +57,11 @@ impl World {
             if matches!(template.payload, Payload::Udp(_)) {
                 self.datagram_copied(template.flow);
             }
-            let part = self.packets.insert(Packet {
+            let part = Packet {
                 piece: Some(piece),
                 ..template.clone()
-            });
+            };
+            let part = self.make_part(part, number);
             self.offer(node, link, part);
         }
         self.absorb(number);
@@ -66,7 +69,7 @@ impl World {
 
     /// Sends a datagram of a flow. An IPv6 datagram is fragmented by its host, to the MTU of its
     /// link or to the path MTU that the host has learned (RFC 8200, 4.5; RFC 8201, 5.2).
-    pub(super) fn send_datagram(&mut self, node: NodeId, packet: Packet) {
+    pub(super) fn send_datagram(&mut self, node: NodeId, packet: Packet, why: (Reason, bool)) {
         if packet.ip == Ip::V6 {
             let link = self.nodes[node].next_hop(packet.dst);
             let of_link = self.links.has(link).then(|| self.links[link].mtu());
@@ -74,38 +77,44 @@ impl World {
             let most = of_link.flatten().map(|mtu| mtu.bytes).into_iter();
             let most = most.chain(of_path).min();
             if let Some(bytes) = most.filter(|&most| packet.ip_len() > most) {
-                self.send_in_pieces(node, &packet, bytes);
+                self.send_in_pieces(node, &packet, bytes, why);
                 return;
             }
         }
-        self.send_whole(node, packet);
+        let number = self.make_packet(packet, why.0, why.1);
+        self.send_made(node, number);
     }
 
     /// Fragments an IPv6 datagram at its host.
     #[cold]
-    fn send_in_pieces(&mut self, node: NodeId, packet: &Packet, bytes: u32) {
+    fn send_in_pieces(&mut self, node: NodeId, packet: &Packet, bytes: u32, why: (Reason, bool)) {
         let whole = Piece {
             offset: 0,
             len: (packet.whole_len() - packet.ip.header_len()) as u16,
             more: false,
         };
         let mtu = Mtu { bytes, unit: 8 };
+        let mut first = None;
         for piece in mtu.cut(whole, packet.ip.fragment_header_len()) {
             self.datagram_copied(packet.flow);
             let part = Packet {
                 piece: Some(piece),
                 ..packet.clone()
             };
-            self.send_whole(node, part);
+            let number = match first {
+                None => self.make_packet(part, why.0, why.1),
+                Some(first) => self.make_part(part, first),
+            };
+            first = Some(number);
+            self.send_made(node, number);
         }
         self.datagram_lost(packet.flow);
     }
 
-    fn send_whole(&mut self, node: NodeId, packet: Packet) {
+    fn send_made(&mut self, node: NodeId, number: PacketId) {
         if let Some(probes) = &mut self.probes {
-            probes.capture(self.now, node, &packet);
+            probes.capture(self.now, node, &self.packets[number]);
         }
-        let number = self.packets.insert(packet);
         self.forward(node, number);
     }
 

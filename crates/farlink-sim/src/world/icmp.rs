@@ -4,7 +4,7 @@
 use super::World;
 use super::real_packets::{Balance, Bucket, Place};
 use farlink_channel::DropCause;
-use farlink_tcp::Instant;
+use farlink_tcp::{Instant, Reason};
 use farlink_wire::icmp::IcmpError;
 use farlink_wire::{FlowId, HOST_TTL, LinkId, NodeId, Packet, PacketId, Payload, Raw, node_of};
 use std::net::IpAddr;
@@ -173,7 +173,7 @@ impl World {
         };
         self.real.answered += 1;
         let ip = answer.ip();
-        let answer = self.packets.insert(Packet {
+        let answer = Packet {
             src: node,
             dst: to,
             flow: FlowId::NONE,
@@ -184,7 +184,8 @@ impl World {
             ip,
             piece: None,
             payload: Payload::Raw(answer),
-        });
+        };
+        let answer = self.make_packet(answer, Reason::Icmp, false);
         if to == node {
             self.real.leaving.push((node, answer));
         } else if !self.forward(node, answer) {

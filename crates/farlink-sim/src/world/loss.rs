@@ -32,6 +32,7 @@ impl World {
     /// Records a packet that was lost on a link. The link has already counted the loss.
     #[cold]
     pub(crate) fn lose(&mut self, link: LinkId, number: PacketId, cause: DropCause, at: Instant) {
+        self.note_lost(number, at, cause);
         let packet = &self.packets[number];
         if packet.flow == FlowId::NONE {
             if let Some(probes) = &mut self.probes {

@@ -6,7 +6,7 @@ use crate::app::Side;
 use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
 use crate::udp::UdpFlow;
-use farlink_tcp::{Interval, Seq};
+use farlink_tcp::{Interval, Reason, Seq};
 use farlink_wire::xtp::Content;
 use farlink_wire::{FlowId, HOST_TTL, Id, NodeId, PacketId, Payload};
 
@@ -62,7 +62,7 @@ impl World {
                 if let Some(probes) = &mut self.probes {
                     probes.datagram_sent(self.now, &packet);
                 }
-                self.send_datagram(node, packet);
+                self.send_datagram(node, packet, (Reason::Datagram, false));
                 self.schedule_datagram(index);
             }
             _ => self.schedule_datagram(index),

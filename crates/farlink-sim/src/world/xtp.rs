@@ -2,7 +2,7 @@
 
 use super::World;
 use crate::event_queue::{Event, Kind};
-use farlink_tcp::Instant;
+use farlink_tcp::{Instant, Reason};
 use farlink_wire::xtp::{Content, Pdu};
 use farlink_wire::{FlowId, Id, PacketId, Payload};
 
@@ -32,7 +32,7 @@ impl World {
             {
                 probes.xtp_sent(self.now, self.xtp[index].id, seq, len, again);
             }
-            self.xtp_send(index, pdu, true);
+            self.xtp_send(index, pdu, (true, again));
         }
         let flow = &mut self.xtp[index];
         if let Some(at) = flow.deadline(self.now).filter(|&at| at < flow.wakes_at) {
@@ -44,14 +44,20 @@ impl World {
         }
     }
 
-    fn xtp_send(&mut self, index: usize, pdu: Pdu, by_sender: bool) {
+    /// Sends a packet of the sender or the receiver; `again` is set for a retransmission.
+    fn xtp_send(&mut self, index: usize, pdu: Pdu, (by_sender, again): (bool, bool)) {
+        let reason = match pdu.content {
+            Content::Control(_) => Reason::Control,
+            Content::Data { .. } if again => Reason::Report,
+            Content::Data { .. } => Reason::NewData,
+        };
         let flow = &mut self.xtp[index];
         let [from, to] = flow.nodes();
         let node = if by_sender { from } else { to };
         let home = &mut self.nodes[node];
         let packet = flow.packet(pdu, by_sender, self.now, home.ident);
         home.ident = home.ident.wrapping_add(1);
-        self.send_datagram(node, packet);
+        self.send_datagram(node, packet, (reason, again));
     }
 
     /// Handles an XTP packet at its destination.
@@ -75,7 +81,7 @@ impl World {
                 probes.xtp_delivered(self.now, id, after);
             }
             if let Some(answer) = answer {
-                self.xtp_send(index, answer, false);
+                self.xtp_send(index, answer, (false, false));
             }
             return;
         }

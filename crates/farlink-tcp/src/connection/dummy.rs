@@ -47,7 +47,7 @@ impl Connection {
     #[cold]
     pub(super) fn dummy_segment(&mut self, now: Instant, start: Offset, len: u32) -> Segment {
         self.recorder.emit(now, Record::DummySent);
-        self.recorder.explain(Reason::Dummy);
+        self.recorder.explain(Reason::Dummy, false);
         let mut segment = self.marked(now);
         segment.seq = self.tx.isn.at(start);
         segment.body = self.tx.dummy_body(start, len);
@@ -58,7 +58,7 @@ impl Connection {
     #[cold]
     pub(super) fn dummy_ack(&mut self, now: Instant) -> Segment {
         self.recorder.emit(now, Record::AckSent);
-        self.recorder.explain(Reason::DummyAck);
+        self.recorder.explain(Reason::DummyAck, false);
         let mut segment = self.marked(now);
         segment.seq = self.tx.isn.at(self.tx.flight.ack_position());
         segment

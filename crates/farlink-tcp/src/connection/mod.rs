@@ -334,9 +334,15 @@ impl Connection {
         self.recorder.set(on);
     }
 
-    /// Reason of the segment that was sent last. Known only with tracing.
-    pub fn reason(&self) -> Reason {
-        self.recorder.reason()
+    /// Reason of the segment that was sent last, and whether some of its data was sent before.
+    /// Known only with tracing.
+    pub fn explanation(&self) -> (Reason, bool) {
+        self.recorder.explanation()
+    }
+
+    /// Shift of the window field in the segments of this end, except in a SYN.
+    pub fn window_shift(&self) -> u8 {
+        self.rx.shift()
     }
 
     /// Records since the last call, oldest first; empty without tracing.

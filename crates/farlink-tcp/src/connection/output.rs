@@ -54,7 +54,7 @@ impl Connection {
     pub(super) fn transmit(&mut self, now: Instant, out: &mut Segment) -> bool {
         if let Some(reply) = self.reply.take() {
             *out = *reply;
-            self.recorder.explain(Reason::Reset);
+            self.recorder.explain(Reason::Reset, false);
             return true;
         }
         match self.state {
@@ -192,7 +192,7 @@ impl Connection {
                 self.recorder.pop_sign(self.tx.flight.loss.sacking)
             }
         };
-        self.recorder.explain(reason);
+        self.recorder.explain(reason, chunk.retransmission);
     }
 
     /// Builds a SYN or SYN-ACK, first or retransmitted.
@@ -232,7 +232,7 @@ impl Connection {
         self.recorder.emit(now, Record::AckSent);
         if self.recorder.on() {
             let reason = self.rx.pop_reason();
-            self.recorder.explain(reason);
+            self.recorder.explain(reason, false);
         }
         let (none, start) = (Flags::default(), self.tx.flight.ack_position());
         out.body.set_len(0);

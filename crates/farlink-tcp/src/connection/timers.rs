@@ -129,7 +129,7 @@ impl Connection {
         let due = (self.lifetime.as_mut()).is_some_and(|life| life.pop_probe());
         if due {
             self.ack_segment(now, out);
-            self.recorder.explain(Reason::KeepAlive);
+            self.recorder.explain(Reason::KeepAlive, false);
             out.seq = self.tx.isn.at(self.tx.flight.board.max() - 1);
         }
         due
