@@ -141,6 +141,8 @@ pub struct Links {
     directions: ById<LinkId, Simplex>,
     /// Link-layer protocol of each link.
     arq: Vec<Option<Box<Arq>>>,
+    /// Departures of packets that waited in a low class, if recorded.
+    departures: Option<Vec<(PacketId, Instant)>>,
 }
 
 impl Index<LinkId> for Links {
@@ -493,6 +495,9 @@ impl Links {
                     id = id.reverse();
                 }
                 let (number, fate) = self[id].start_low(now)?;
+                if let Some(departures) = &mut self.departures {
+                    departures.push((number, now));
+                }
                 self.occupy_medium(id, fate);
                 self.apply_fate(now, id, number, fate, packets, outcomes);
                 Some(id)
@@ -546,20 +551,16 @@ impl Links {
         }
     }
 
-    /// Records the departures of packets that wait in a low class from now on, for
+    /// Records the departures of packets that waited in a low class from now on, for
     /// [`Self::drain_departures`].
     pub fn watch_departures(&mut self) {
-        for simplex in &mut self.directions {
-            simplex.watch_departures();
-        }
+        self.departures = Some(Vec::new());
     }
 
-    /// Removes and returns the recorded departures of both directions of a link.
-    pub fn drain_departures(&mut self, link: u32) -> Vec<(PacketId, Instant)> {
-        let both = Direction::BOTH.map(|direction| LinkId::new(link, direction));
-        both.into_iter()
-            .flat_map(|id| self[id].drain_departures())
-            .collect()
+    /// Removes and returns the recorded departures: packets, and the times at which their
+    /// transmission began.
+    pub fn drain_departures(&mut self) -> impl Iterator<Item = (PacketId, Instant)> + '_ {
+        self.departures.iter_mut().flat_map(|all| all.drain(..))
     }
 
     /// Passes each frame recorded since the last call to `take`. Returns whether the link has a

@@ -75,7 +75,7 @@ fn start_log() -> bool {
         .split(',')
         .all(|directive| directive.contains('=') || is_level(directive.trim()));
     let Some(filter) = directives.parse::<Targets>().ok().filter(|_| known) else {
-    // A closed stderr changes nothing: the command still ends with exit code 2.
+        // A closed stderr changes nothing: the command still ends with exit code 2.
         let _ = writeln!(
             std::io::stderr(),
             "farlink: error: FARLINK_LOG = {directives:?} is no log filter; write a level (error, \

@@ -108,6 +108,9 @@ pub(crate) fn observe(world: &mut World, mut probes: Probes) {
     let mut flows: Vec<(usize, u32)> = world.order.iter().map(FlowKind::group).zip(0..).collect();
     flows.sort_unstable();
     probes.flows = flows.into_iter().map(|(_, number)| number).collect();
+    if probes.packets.is_some() {
+        world.links.watch_departures();
+    }
     world.probes = Some(Box::new(probes));
     for end in &mut world.ends {
         end.conn.set_tracing(true);
@@ -250,9 +253,6 @@ pub fn trace(
     }
     observe(&mut world, probes);
     world.links.watch_frames();
-    if options.packets {
-        world.links.watch_departures();
-    }
     drive(&mut world, scenario, monitor)?;
     let outcome = outcome(&world, scenario);
     let mut probes = end_probes(&mut world);

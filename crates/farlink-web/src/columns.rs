@@ -47,7 +47,9 @@ fn names(holds: Holds, scenario: &Expanded) -> Vec<String> {
     match holds {
         Holds::Flow => scenario.flows.iter().map(|f| f.name.clone()).collect(),
         Holds::Link => scenario.links.iter().map(|l| l.name.clone()).collect(),
-        Holds::Name(names) => names().into_iter().map(str::to_owned).collect(),
+        Holds::Name(names) | Holds::NameOrNone(names) => {
+            names().into_iter().map(str::to_owned).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -60,6 +62,7 @@ fn read(holds: Holds, column: Column) -> Values {
             column,
             |n| if n == 0 { f64::NAN } else { n as f64 / SECOND },
         ),
+        Holds::TimeOrNever => reals(column, |n| none_above(n, u64::MAX) / SECOND),
         Holds::Window => reals(column, |n| {
             if n == u64::MAX {
                 f64::INFINITY

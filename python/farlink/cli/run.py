@@ -34,6 +34,9 @@ def run(
     out: Annotated[
         Path | None, options.out("Write the result and the traces of run 0 here.")
     ] = None,
+    packets: Annotated[
+        bool, declare("--packets", "With --out also write the trace of packets.")
+    ] = False,
     pcap: Annotated[bool, declare("--pcap", "Write run 0 as pcapng per capture point.")] = False,
     snaplen: _Snaplen = None,
     plot: _Plot = False,
@@ -52,6 +55,7 @@ def run(
         jobs=jobs,
         json_file=json_file,
         out=out,
+        packets=packets,
         pcap=pcap,
         snaplen=snaplen,
         plot=plot,

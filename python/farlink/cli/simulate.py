@@ -33,6 +33,7 @@ def simulate(
     jobs: int | None = None,
     json_file: Path | None = None,
     out: Path | None = None,
+    packets: bool = False,
     pcap: bool = False,
     snaplen: int | None = None,
     plot: bool = False,
@@ -50,6 +51,8 @@ def simulate(
         "snaplen": (snaplen or 0) if pcap else None,
         "jobs": jobs if jobs is not None else (os.cpu_count() or 1),
     }
+    if packets and out is None:
+        raise ScenarioError("--packets has no effect without --out; add --out DIR or leave it out")
     where = source.find(scenario)
     directory = out
     if directory is None and (plot or pcap):
@@ -82,6 +85,9 @@ def simulate(
             text.write_json(json_file, result.pieces())
             tell(lambda: text.line(f"result: {json_file}"))
         if stopped is None and directory is not None:
+            if packets:
+                with progress.simulating(quiet) as watch:
+                    result.probe_all(packets=True, progress=watch, jobs=contents["jobs"])
             _write(result, out, directory, table_format, contents, imports, quiet=quiet)
             tell(lambda: text.line(f"files: {directory}/"))
         elif out is not None:

@@ -372,7 +372,7 @@ tables! {
         bytes u32 U32 Holds::Whole, "B" "IP length";
         fragment u64 U64 Holds::WholeOrNone, "B" "place of a fragment in its packet; none for a whole packet";
         retransmission u8 U8 Holds::Flag, "" "true if some of its data was sent before";
-        reason u8 U8 Holds::Name(reasons), "" "why it was sent (below)";
+        reason u8 U8 Holds::Name(reasons), "" "why the packet was sent";
         departure u64 U64 Holds::TimeOrNever, "s" "its transmission began; none if it did not leave";
         transmissions u8 U8 Holds::Whole, "" "on this link: 0 if it did not leave, more than 1 with ARQ";
         arrival u64 U64 Holds::TimeOrNever, "s" "at the far end; none if it was lost or still on its way at the end";

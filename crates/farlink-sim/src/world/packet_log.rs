@@ -84,7 +84,7 @@ impl World {
         let Some(log) = &mut probes.packets else {
             return;
         };
-        for (packet, at) in self.links.drain_departures(link.link()) {
+        for (packet, at) in self.links.drain_departures() {
             log.began(packet, at);
         }
         if let Some(packet) = offered.filter(|_| self.links.arq(link).is_none()) {

@@ -32,8 +32,6 @@ pub(super) struct LowClass {
     waiting: VecDeque<Waiting>,
     /// IP bytes of the waiting packets.
     pub(super) bytes: u64,
-    /// Packets that left the class and the times at which their transmission began, if recorded.
-    departures: Option<Vec<(PacketId, Instant)>>,
 }
 
 /// Class and queue position of an offered packet.
@@ -226,25 +224,8 @@ impl Simplex {
         let first = self.low.waiting.pop_front()?;
         self.low_waiting -= 1;
         self.low.bytes -= u64::from(first.packed & LENGTH);
-        if let Some(departures) = &mut self.low.departures {
-            departures.push((first.packet, now));
-        }
         let fate = self.send(now, first.packed);
         Some((first.packet, fate))
-    }
-
-    /// Records departures from now on.
-    pub(in crate::link) fn watch_departures(&mut self) {
-        self.low.departures = Some(Vec::new());
-    }
-
-    /// Removes and returns the recorded departures.
-    pub(in crate::link) fn drain_departures(&mut self) -> Vec<(PacketId, Instant)> {
-        self.low
-            .departures
-            .as_mut()
-            .map(std::mem::take)
-            .unwrap_or_default()
     }
 
     /// Returns the time at which the transmission of a packet begins that was accepted at `now`;
