@@ -1,6 +1,6 @@
 import type { Engine, LibraryScenario, Run } from "../engine";
 import { type Start, stateOf } from "../share/address";
-import { AddressError } from "../share/codec";
+import { AddressError, type Shared } from "../share/codec";
 import type { App, AppState, Needs, Status } from "./panel";
 import { type Experiment, Runner, isAbort, statusOf } from "./runner";
 
@@ -149,7 +149,7 @@ export class Laboratory implements App {
 
   /** Shows the experiment that an address asks for. */
   async start(start: Start): Promise<void> {
-    if (start.kind === "shared") this.#replace(stateOf(start.shared));
+    if (start.kind === "shared") this.#replace(stateOf(await this.#changed(start.shared)));
     else if (start.kind === "scenario") {
       const found = this.#library.find((row) => row.name === start.name);
       if (!found) throw new AddressError(`the library has no scenario ${start.name}`);
@@ -158,6 +158,12 @@ export class Laboratory implements App {
     else if (!this.#experiment) this.run();
     await this.#edits.catch(() => undefined);
     this.#settled ??= this.#experiment;
+  }
+
+  /** Returns an experiment after the changes that its address asks for. */
+  async #changed(shared: Shared): Promise<Shared> {
+    const { set, ...rest } = shared;
+    return set ? { ...rest, toml: await this.engine.edit(rest.toml, set) } : rest;
   }
 
   #replace(state: AppState): void {

@@ -11,6 +11,8 @@ export interface Shared {
   focus?: string;
   flow?: number;
   link?: string;
+  /** Changes of the scenario's text that are made as the page opens (`farlink live --set`). */
+  set?: [path: string, value: string][];
 }
 
 /** Longest address, in characters of the text behind `s=`. */
@@ -19,6 +21,7 @@ export const MOST_CHARACTERS = 64_000;
 export const MOST_BYTES = 400_000;
 const MOST_TCPS = 7;
 const MOST_NAME = 80;
+const MOST_CHANGES = 100;
 
 /** An address does not hold an experiment; the message is one line. */
 export class AddressError extends Error {
@@ -93,12 +96,21 @@ function checked(value: unknown): Shared {
   if (typeof row.link === "string" && row.link.length <= 2 * MOST_NAME) {
     shared.link = row.link;
   }
+  if (Array.isArray(row.set) && row.set.length <= MOST_CHANGES && row.set.every(isChange)) {
+    shared.set = row.set;
+  }
   return shared;
 }
 
 /** Returns whether a value is a name of a TCP or a lesson: letters, digits, `-`, `_`, `+`, `.`. */
 export function isName(value: unknown): value is string {
   return typeof value === "string" && value.length <= MOST_NAME && /^[\w.+-]+$/.test(value);
+}
+
+function isChange(value: unknown): value is [string, string] {
+  return (
+    Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === "string")
+  );
 }
 
 function number(value: unknown): number | undefined {

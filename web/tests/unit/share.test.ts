@@ -14,6 +14,7 @@ const experiments: fc.Arbitrary<Shared> = fc.record(
     focus: names,
     flow: fc.nat(1000),
     link: fc.string({ maxLength: 100 }),
+    set: fc.array(fc.tuple(fc.string(), fc.string()), { maxLength: 5 }),
   },
   { requiredKeys: ["toml", "tcps"] },
 );
@@ -108,6 +109,7 @@ test("values of other types in an address are left out", async () => {
     focus: "<b>",
     flow: 0.5,
     link: 9,
+    set: [["links.0.down.delay"]],
     lesson: "../x",
     __proto__: { a: 1 },
   };
