@@ -263,6 +263,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (["geo-lossy", "--set", "links.0.down.delay=5"], "--set links.0.down.delay=5"),
         (["--port", "70000"], "--port is 70000; write 1 to 65535"),
         (["--tcp", "sack"], "--tcp and --set need a scenario"),
+        (["geo-lossy", "--save", "x.html"], "--save writes the page without a scenario"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -281,6 +282,19 @@ def test_a_page_that_was_not_built_is_one_line(
 ) -> None:
     monkeypatch.setattr(files, "FOLDER", tmp_path)
     assert "the page was not built; run make web" in refusal(capsys, "geo-lossy")
+
+
+def test_the_page_is_saved_as_one_file(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    element = '<script type="application/octet-stream" id="engine">'
+    (folder / "single.html").write_text(f"<html>{element}</script></html>", "utf-8")
+    monkeypatch.setattr(files, "FOLDER", folder)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["live", "--save", str(tmp_path / "farlink.html")])
+    assert stopped.value.code == 0
+    saved = (tmp_path / "farlink.html").read_text("utf-8")
+    assert saved == f"<html>{element}H4s=</script></html>"
 
 
 def test_a_taken_port_is_one_line(

@@ -12,6 +12,9 @@ from farlink.errors import ScenarioError
 
 _VERSION = 1
 
+MOST_TCPS = 7
+"""Number of TCPs that a page shows at once."""
+
 __all__ = ["experiment", "fragment", "read", "toml"]
 
 
@@ -29,6 +32,8 @@ def experiment(
     """
     given = source.find(scenario)
     resolved = given.resolve(tcp, list(overrides))
+    if len(resolved) > MOST_TCPS:
+        raise ScenarioError(f"{len(resolved)} TCPs; a page shows {MOST_TCPS} at most")
     text = toml(json.loads(given.text)) if given.text.lstrip().startswith("{") else given.text
     state: dict[str, Any] = {"toml": text, "tcps": list(resolved)}
     if overrides:

@@ -1,11 +1,12 @@
 """Installed files of the page, which `make web` builds into `farlink/web`."""
 
+import base64
 import os
 from pathlib import Path
 
 from farlink.errors import ScenarioError
 
-__all__ = ["FOLDER", "TYPES", "check", "find", "listed"]
+__all__ = ["FOLDER", "TYPES", "check", "find", "listed", "single"]
 
 FOLDER = Path(os.environ.get("FARLINK_WEB") or Path(__file__).parents[1] / "web")
 """Folder of the built page; the variable FARLINK_WEB names another."""
@@ -27,6 +28,9 @@ TYPES = {
     ".woff2": "font/woff2",
 }
 """Media type by the ending of a file's name."""
+
+_ENGINE = '<script type="application/octet-stream" id="engine">'
+"""Start of the element of `single.html` that gets the engine."""
 
 _NOT_SERVED = ("single.html", "widget.js", "widget.css")
 """Files of the folder that are no part of the served page."""
@@ -51,6 +55,14 @@ def listed(folder: Path) -> dict[str, Path]:
     paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
     names = {path.relative_to(folder).as_posix(): path for path in paths}
     return {name: path for name, path in names.items() if name not in _NOT_SERVED}
+
+
+def single(folder: Path) -> str:
+    """Return the page as one HTML file, with its engine in it."""
+    page = (folder / "single.html").read_text("utf-8")
+    engine = base64.b64encode((folder / "engine.wasm.gz").read_bytes()).decode()
+    before, after = page.split(_ENGINE)
+    return f"{before}{_ENGINE}{engine}{after}"
 
 
 def find(name: str) -> Path:

@@ -81,6 +81,7 @@ def _widget_class() -> "type[AnyWidget]":
         tcps = traitlets.List(traitlets.Unicode()).tag(sync=True)
         changes = traitlets.List(traitlets.List(traitlets.Unicode())).tag(sync=True)
         time = traitlets.Float(0.0).tag(sync=True)
+        page = traitlets.Unicode(files.find("single.html").read_text("utf-8")).tag(sync=True)
         measures = traitlets.Dict().tag(sync=True)
         error = traitlets.Unicode().tag(sync=True)
         height = traitlets.Int(720).tag(sync=True)

@@ -5,6 +5,7 @@ import signal
 import sys
 import webbrowser
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,6 +26,9 @@ def live(
     tcp: Annotated[list[str], options.tcp("TCPs to compare.", "A,B,C")] = [],
     changes: options.Changes = [],
     port: Annotated[int, declare("--port", "Port on this machine; 0 is a free one.", "N")] = 0,
+    save: Annotated[
+        Path | None, declare("--save", "Write the page as one file instead.", "FILE")
+    ] = None,
     no_browser: Annotated[
         bool, declare("--no-browser", "Print the address, and open no browser.")
     ] = False,
@@ -34,6 +38,11 @@ def live(
     folder = files.check("live")
     if scenario is None and (tcp or changes):
         raise ScenarioError("--tcp and --set need a scenario; write its name before them")
+    if save is not None:
+        if scenario is not None:
+            raise ScenarioError("--save writes the page without a scenario; leave its name out")
+        text.write_json(save, [files.single(files.check("live", "single.html"))])
+        return
     fragment = ""
     if scenario is not None:
         state = address.experiment(scenario, text.names(tcp), text.assignments(changes))

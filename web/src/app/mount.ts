@@ -6,7 +6,7 @@ import type { Engine, Run } from "../engine";
 import { createLessons } from "../lessons";
 import { createLiveLink } from "../live";
 import { createPacketView } from "../packets";
-import { AddressBar, readAddress } from "../share/address";
+import { AddressBar, readAddress, type Start } from "../share/address";
 import { fill, h, isTyping } from "./dom";
 import { Header, StatusBar } from "./header";
 import { Laboratory } from "./laboratory";
@@ -14,8 +14,17 @@ import { applyLook, loadLook } from "./look";
 import { MeasuresTable } from "./measures";
 import type { Panel } from "./panel";
 
+export interface MountOptions {
+  /** State to begin with instead of that of the address; the address then stays as it is. */
+  start?: Start;
+}
+
 /** Builds the page into an element. */
-export async function mount(root: HTMLElement, opening: Promise<Engine>): Promise<Laboratory> {
+export async function mount(
+  root: HTMLElement,
+  opening: Promise<Engine>,
+  options: MountOptions = {},
+): Promise<Laboratory> {
   const look = loadLook();
   let theme = themeOf(applyLook(look), look.projector);
   fill(root, h("p", { role: "status", class: "loading" }, "Loading the engine ..."));
@@ -34,11 +43,13 @@ export async function mount(root: HTMLElement, opening: Promise<Engine>): Promis
   const controls = new Controls(app, theme);
   const measures = new MeasuresTable();
   const status = new StatusBar(app);
-  const address = new AddressBar(app, (error) => status.tell(text(error)));
+  const address = options.start
+    ? undefined
+    : new AddressBar(app, (error) => status.tell(text(error)));
   const relook = () => {
     theme = restyle(applyLook(look), look.projector, pictures, controls);
   };
-  const write = () => address.write();
+  const write = () => address?.write() ?? Promise.resolve();
   const report = (line: string) => status.tell(line);
   const header = new Header(
     { app, pictures, look, write, relook, report },
@@ -55,7 +66,7 @@ export async function mount(root: HTMLElement, opening: Promise<Engine>): Promis
   addPrinting(app, pictures, () => theme);
   void app.engine.tcps().then((tcps) => controls.tcps.setTcps(tcps));
   try {
-    await app.start(await readAddress(location.hash));
+    await app.start(options.start ?? (await readAddress(location.hash)));
   } catch (error) {
     app.run();
     status.tell(text(error));

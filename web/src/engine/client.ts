@@ -1,6 +1,7 @@
 // The page's side of the engine: requests, a pool of workers, runs side by side.
 
 import { load } from "./load";
+import { ownWorker } from "./own-worker";
 import { Pool, type MakeWorker } from "./pool";
 import type { RawRun, RawTable } from "./protocol";
 import type {
@@ -37,10 +38,6 @@ export async function openEngine(
   const processors = typeof navigator === "undefined" ? 1 : navigator.hardwareConcurrency;
   const size = options.workers ?? Math.min(Math.max(processors || 1, 1), 4);
   return new Client(new Pool(module, options.worker ?? ownWorker, size));
-}
-
-function ownWorker(): Worker {
-  return new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
 }
 
 /** Head of the engine's answer to a run. */
