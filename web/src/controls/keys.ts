@@ -86,7 +86,8 @@ export class KeyAdder {
     const general = path.replace(/\.\d+(?=\.|$)/g, ".N");
     const key = this.#keys.find((row) => row.path === general || row.path === path);
     const initial = key?.default === undefined ? "" : ` Default: ${JSON.stringify(key.default)}.`;
-    this.#help.textContent = key ? `${key.description}${initial}` : "";
+    const unit = key?.unit ? ` A ${key.unit}.` : "";
+    this.#help.textContent = key ? `${key.description}${unit}${initial}` : "";
     fill(
       this.#choices,
       key?.choices?.map((value) => h("option", { value })),

@@ -96,6 +96,18 @@ test("TCPs, losses, buffer and seed are set by their controls", async ({ page })
   await changed(page, "retransmissions", seeded);
 });
 
+test("any key is found in the list of keys, set and removed", async ({ page }) => {
+  await openGeo(page, ["sack"]);
+  await page.getByText("Any other key").click();
+  await page.getByLabel("Key", { exact: true }).fill("tcp.initial_window");
+  await expect(page.locator(".keys .note")).toContainText("window");
+  await page.getByLabel("Value", { exact: true }).fill("30");
+  await page.getByRole("button", { name: "Set", exact: true }).click();
+  await expect(editor(page)).toHaveValue(/initial_window = 30/);
+  await page.locator(".keys").getByRole("button", { name: "Remove" }).click();
+  await expect(editor(page)).not.toHaveValue(/initial_window/);
+});
+
 test("an agent is set at a router, and a library scenario is loaded by its name", async ({
   page,
 }) => {
