@@ -82,6 +82,8 @@ function lossText(timeline: Timeline, path: Path, row: number): string {
   const { rows } = timeline;
   const link = path.hops.get(rows.link[row]!)?.name ?? "a link";
   const name = nameOf(timeline, row);
-  const cause = causeText(wordOf(rows, "cause", row));
-  return `${name.charAt(0).toUpperCase()}${name.slice(1)} is lost on ${link}: ${cause}.`;
+  const cause = wordOf(rows, "cause", row);
+  const subject = `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+  if (cause === "agent") return `${subject} is dropped by an agent behind ${link}.`;
+  return `${subject} is lost on ${link}${cause === "loss" ? "" : `: ${causeText(cause)}`}.`;
 }

@@ -122,7 +122,7 @@ export function framesIn(width: number, height: number, picture: Picture): Frame
   const scale = picture.theme.scale;
   const each = width / count;
   const digits = timeDigits(picture);
-  const gutter = (26 + 6.4 * digits) * scale;
+  const gutter = (16 + 6.2 * digits) * scale;
   const strip = Math.min(170 * scale, Math.max(118 * scale, height * 0.27));
   return Array.from({ length: count }, (_, i) => ({
     x: i * each,
@@ -142,11 +142,11 @@ function timeDigits(picture: Picture): number {
 }
 
 function scaleIn(content: Content, frame: Frame, picture: Picture): Scale {
-  return scaleOf(content.path, frame, marginOf(picture.theme), picture.span);
+  return scaleOf(content.path, frame, marginOf(frame, picture.theme), picture.span);
 }
 
-function marginOf(theme: Theme): number {
-  return 30 * theme.scale;
+function marginOf(frame: Frame, theme: Theme): number {
+  return (frame.width < 500 ? 22 : 32) * theme.scale;
 }
 
 function ladderBox(frame: Frame): { x: number; y: number; width: number; height: number } {

@@ -555,10 +555,15 @@ function summaryOf(content: Content, span: Span): string {
   const from = timeText(Math.max(0, span.from), span.length / 100);
   const to = timeText(span.from + span.length, span.length / 100);
   return (
-    `Ladder from ${near} to ${far}, ${from} to ${to}: ${kinds[0]!} segments, ` +
-    `${kinds[1]!} retransmissions, ${kinds[2]! + kinds[3]! + kinds[4]!} ACKs, ${lost} lost. ` +
+    `Ladder from ${near} to ${far}, ${from} to ${to}: ${plural(kinds[0]!, "segment")}, ` +
+    `${plural(kinds[1]!, "retransmission")}, ` +
+    `${plural(kinds[2]! + kinds[3]! + kinds[4]!, "ACK")}, ${lost} lost. ` +
     "Keys: space plays, left and right step, up and down select packets."
   );
+}
+
+function plural(count: number, noun: string): string {
+  return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** Returns the colour behind an element as `rgb(...)`, or "" if nothing paints it. */

@@ -315,7 +315,7 @@ test("a run without a story gets sentences from its packets", () => {
   const run = { ...runOf(tableOf(makeRows(60, (n) => n === 9))), story: [] };
   const texts = complete(buildContent(run, 0)).story.map((line) => line.text);
   expect(texts).toEqual([
-    "Segment 13,140 is lost on satellite: lost in the channel.",
+    "Segment 13,140 is lost on satellite.",
     "First duplicate ACK: client still waits for 13,140.",
     "Second duplicate ACK: client still waits for 13,140.",
     "Third duplicate ACK: client still waits for 13,140.",
