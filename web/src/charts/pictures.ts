@@ -7,7 +7,7 @@ import { nameOf, numberOf, rowsOf, type Rows } from "./rows";
 import { words } from "./scale";
 import type { Pen } from "./surface";
 import { stepAt } from "./thin";
-import { lookOf } from "./theme";
+import { lookOf, widthOf } from "./theme";
 import type { Run } from "../engine";
 
 /** Pictures of the page, from top to bottom. */
@@ -57,7 +57,7 @@ function makeCwnd({ runs, state, theme }: Source): Picture {
     const rows = rowsOf(run, "state", { flow, side: 0 }, ["cwnd", "ssthresh"]);
     const end = endOf(run, flow);
     const [cwnd, ssthresh] = [rows.cwnd!, rows.ssthresh!];
-    const pen: Pen = { colour: look.colour, width: 1.5 * theme.stroke };
+    const pen: Pen = { colour: look.colour, width: widthOf(theme, place, runs.length) };
     const thin: Pen = { colour: look.colour, width: theme.stroke, dashes: [3, 2.5], opacity: 0.85 };
     picture.layers.push(curve(rows.time, ssthresh, thin, "step", end));
     picture.layers.push(curve(rows.time, cwnd, pen, "step", end));
@@ -220,7 +220,7 @@ function makeQueue({ runs, state, theme }: Source): Picture {
   runs.forEach((run, place) => {
     const look = lookOf(theme, place);
     const rows = rowsOf(run, "queue", where, ["packets"]);
-    const pen = { colour: look.colour, width: 1.2 * theme.stroke };
+    const pen = { colour: look.colour, width: widthOf(theme, place, runs.length) };
     picture.layers.push(curve(rows.time, rows.packets!, pen, "step", run.simulated));
     const congestion = numberOf(run, "drops", "cause", "congestion");
     const drops = rowsOf(run, "drops", { ...where, cause: congestion }, []);
@@ -242,7 +242,7 @@ function makeRoundTrip({ runs, state, theme }: Source): Picture {
   runs.forEach((run, place) => {
     const look = lookOf(theme, place);
     const rows = rowsOf(run, "state", { flow: state.flow, side: 0 }, ["srtt", "rto"]);
-    const pen: Pen = { colour: look.colour, width: 1.5 * theme.stroke };
+    const pen: Pen = { colour: look.colour, width: widthOf(theme, place, runs.length) };
     const thin: Pen = { colour: look.colour, width: theme.stroke, dashes: [3, 2.5], opacity: 0.85 };
     const end = endOf(run, state.flow);
     picture.layers.push(curve(rows.time, rows.rto!, thin, "step", end));

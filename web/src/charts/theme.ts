@@ -63,7 +63,11 @@ const DARK: Theme = {
   ack: "#2FBF93",
   window: "#F0B440",
   sack: "#C08BE0",
-  limits: { ...LIMITS, timeouts: { colour: "#F5F5F5", hatch: "", words: "time-outs" } },
+  limits: {
+    ...LIMITS,
+    application: { colour: "#4C5258", hatch: "", words: "application" },
+    timeouts: { colour: "#F5F5F5", hatch: "", words: "time-outs" },
+  },
 };
 
 /** Returns the colours of a scheme, with larger type and lines for a projector. */
@@ -87,4 +91,12 @@ export function lookOf(theme: Theme, place: number): { colour: string; dashes: r
     colour: theme.palette[place % theme.palette.length]!,
     dashes: DASHES[place % DASHES.length]!,
   };
+}
+
+/**
+ * Width of the solid curve of a TCP (CSS pixels). Curves that are drawn first are wider, so that each
+ * of several equal curves is seen.
+ */
+export function widthOf(theme: Theme, place: number, count: number): number {
+  return theme.stroke * (1.4 + Math.min(1.8, 0.6 * (count - 1 - place)));
 }

@@ -174,3 +174,33 @@ test("a printed page has pictures, measures and the scenario, and no controls", 
   await expect(page.locator(".toolbar").first()).toBeHidden();
   await expect(page.getByRole("button", { name: "Share" })).toBeHidden();
 });
+
+test("two fingers zoom, and one moves the span", async ({ browser, baseURL }) => {
+  const context = await browser.newContext({
+    ...(baseURL === undefined ? {} : { baseURL }),
+    viewport: { width: 390, height: 800 },
+    hasTouch: true,
+  });
+  const page = await context.newPage();
+  await openGeo(page, ["sack"]);
+  const session = await context.newCDPSession(page);
+  const box = (await stage(page).boundingBox())!;
+  const y = box.y + 60;
+  const touch = (type: "touchStart" | "touchMove" | "touchEnd", ...shares: number[]) =>
+    session.send("Input.dispatchTouchEvent", {
+      type,
+      touchPoints: shares.map((share, id) => ({ x: box.x + share * box.width, y, id })),
+    });
+  await touch("touchStart", 0.5, 0.7);
+  await touch("touchMove", 0.4, 0.85);
+  await touch("touchMove", 0.3, 0.95);
+  await touch("touchEnd");
+  const zoomed = (await span(page))!;
+  expect(zoomed[1] - zoomed[0]).toBeLessThan(35);
+  await touch("touchStart", 0.8);
+  await touch("touchMove", 0.6);
+  await touch("touchMove", 0.4);
+  await touch("touchEnd");
+  expect((await span(page))![0]).toBeGreaterThan(zoomed[0]);
+  await context.close();
+});
