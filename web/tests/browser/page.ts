@@ -82,8 +82,14 @@ export async function drag(page: Page, label: string, share: number, steps = 8):
   await page.mouse.up();
 }
 
-/** Waits until a locator's text differs from a text. */
+/** Waits until a measure differs from a text and stays: a drag shows the runs on its way, too. */
 export async function changed(page: Page, name: string, before: string): Promise<string> {
   await expect(measure(page, name)).not.toHaveText(before);
-  return measure(page, name).innerText();
+  let [last, text] = ["", await measure(page, name).innerText()];
+  while (last !== text) {
+    await page.waitForTimeout(500);
+    [last, text] = [text, await measure(page, name).innerText()];
+    if ((await page.locator(".status").getAttribute("data-kind")) === "running") last = "";
+  }
+  return text;
 }
