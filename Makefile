@@ -46,7 +46,7 @@ WHEELS := $(VENV)-wheels/.tools
 RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -not -path '*/benches/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs build build-pgo web test-web engine-wasm check-wasm check-node wheels wheels-trial validate test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine check-python
+.PHONY: help demo docs build build-pgo web test-web engine-wasm check-wasm check-node check-chromium wheels wheels-trial validate test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine check-python
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,8 +60,56 @@ demo: $(if $(wildcard $(EXTENSION)),$(EXTENSION),$(QUICK)) ## Build into .venv, 
 
 build: $(EXTENSION) ## Build the Python package into .venv
 
+# The page for the browser, as static files that the wheel carries; `make engine-wasm` makes its engine.
+ENGINE_WASM := web/public/engine.wasm.gz
+WEB := python/farlink/web/index.html
+WEB_TOOLS := web/node_modules/.package-lock.json
+WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/tests/*' -not -name '*.gz')
+web: $(WEB) ## Build the page for the browser into python/farlink/web (needs Node and wasm32)
+$(WEB): $(WEB_SOURCES) $(ENGINE_WASM) $(WEB_TOOLS)
+	cd web && $(NICE) npm run --silent build
+	@touch $@
+
+# What .ci/run could not install is no failure there; at a desk it is one line and exit code 2.
+WEB_LACKS := $(filter node wasm32 chromium,$(FARLINK_NO_TOOLS))
+ifeq ($(WEB_LACKS),)
+test-web: $(WEB) | check-chromium ## The tests of the page: lints, types, functions, and the page in Chromium
+	cd web && $(NICE) npm run --silent lint && $(NICE) npm run --silent types
+	cd web && $(NICE) npm run --silent unit && $(NICE) npm run --silent browser
+else
+test-web:
+	@echo "the page is not tested: $(WEB_LACKS) could not be installed here"
+endif
+
+CHROMIUM ?= /usr/bin/chromium
+export CHROMIUM
+check-chromium:
+	@test -x "$(CHROMIUM)" || { echo "the tests of the page need Chromium, and there is no $(CHROMIUM)." \
+		"Install it (Debian: apt-get install chromium), or name it: make CHROMIUM=/path/to/chrome test-web" >&2; exit 2; }
+
+$(WEB_TOOLS): web/package-lock.json web/package.json | check-node
+	cd web && npm ci --silent
+	@touch $@
+
+check-node:
+	@node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null \
+		&& npm --version >/dev/null 2>&1 || { echo "the web page needs Node 20.19 or newer with npm, and this is" \
+		"$$(node --version 2>/dev/null || echo missing). Everything else works without" >&2; exit 2; }
+
+# The engine for the browser. A toolchain of Debian has the target in the package rustc-web.
+engine-wasm: $(ENGINE_WASM) ## Build the engine of the web page into web/public
+$(ENGINE_WASM): $(RUST_SOURCES) Cargo.toml Cargo.lock | check-wasm
+	$(CARGO) build $(LOCKED) --profile web -p farlink-web --target wasm32-unknown-unknown
+	@mkdir -p $(@D)
+	gzip -9 -n -c target/wasm32-unknown-unknown/web/farlink_web.wasm > $@.new && mv $@.new $@
+
+check-wasm: check-machine
+	@test -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null)" || { \
+		echo "the web page needs Rust's target wasm32-unknown-unknown. Run: rustup target add" \
+		"wasm32-unknown-unknown (Debian: apt-get install rustc-web lld)" >&2; exit 2; }
+
 # Zig links for each target, so that one machine builds all of them; `make wheels TARGET=...` builds one.
-wheels: $(WHEELS) | check-machine ## Write wheels (x86-64, aarch64, musl) and the source archive into dist/
+wheels: $(WHEELS) $(WEB) | check-machine ## Write wheels (x86-64, aarch64, musl) and the source archive into dist/
 	$(VENV)-wheels/bin/python tools/wheels.py build $(TARGET)
 
 wheels-trial: $(WHEELS) ## Install a wheel of dist/ in a fresh environment of each Python, and use it there
@@ -88,43 +136,8 @@ build-pgo: $(TOOLS) ## The same, optimised by what typical runs do (minutes; nee
 	RUSTFLAGS='-Cprofile-use=$(CURDIR)/$(PROFILES)/typical.profdata' $(RUN) maturin develop --release --target-dir $(PROFILES)/built
 	@touch $(EXTENSION)
 
-# The page for the browser, as static files that the wheel carries; `make engine-wasm` makes its engine.
-ENGINE_WASM := web/public/engine.wasm.gz
-WEB := python/farlink/web/index.html
-WEB_TOOLS := web/node_modules/.package-lock.json
-WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/tests/*' -not -name '*.gz')
-web: $(WEB) ## Build the page for the browser into python/farlink/web (needs Node and wasm32)
-$(WEB): $(WEB_SOURCES) $(ENGINE_WASM) $(WEB_TOOLS)
-	cd web && $(NICE) npm run --silent build
-	@touch $@
-
-test-web: $(WEB) ## The tests of the page: lints, types, functions, and the page in Chromium
-	cd web && $(NICE) npm run --silent lint && $(NICE) npm run --silent types
-	cd web && $(NICE) npm run --silent unit && npm run --silent browser
-
-$(WEB_TOOLS): web/package-lock.json web/package.json | check-node
-	cd web && npm ci --silent
-	@touch $@
-
-check-node:
-	@node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null \
-		&& npm --version >/dev/null 2>&1 || { echo "the web page needs Node 20.19 or newer with npm, and this is" \
-		"$$(node --version 2>/dev/null || echo missing). Everything else works without" >&2; exit 2; }
-
-# The engine for the browser. A toolchain of Debian has the target in the package rustc-web.
-engine-wasm: $(ENGINE_WASM) ## Build the engine of the web page into web/public
-$(ENGINE_WASM): $(RUST_SOURCES) Cargo.toml Cargo.lock | check-wasm
-	$(CARGO) build $(LOCKED) --profile web -p farlink-web --target wasm32-unknown-unknown
-	@mkdir -p $(@D)
-	gzip -9 -n -c target/wasm32-unknown-unknown/web/farlink_web.wasm > $@.new && mv $@.new $@
-
-check-wasm: check-machine
-	@test -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null)" || { \
-		echo "the web page needs Rust's target wasm32-unknown-unknown. Run: rustup target add" \
-		"wasm32-unknown-unknown (Debian: apt-get install rustc-web lld)" >&2; exit 2; }
-
 # At a desk what is quick comes first; where parts run beside each other, what others wait for.
-PARTS := test-rust test-python test-emulator
+PARTS := test-rust test-python test-emulator $(if $(CI),test-web)
 test: $(if $(CI),$(PARTS) lint docs,lint docs $(PARTS)) ## All that CI checks: format, lints, types, site, Rust and Python tests
 
 # The extension module holds glue only, and is tested from Python; it is in the workspace here, so
@@ -220,6 +233,7 @@ lock: check-machine ## Resolve the Python packages anew and write the three lock
 clean: ## Remove everything that was built
 	rm -rf target build $(VENV) $(VENV)-docs $(VENV)-wheels demo dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf python/farlink/web web/node_modules web/public/engine.wasm.gz
 	rm -f python/farlink/_farlink*.so
 
 # One line that says what is missing, rather than the tenth message after it.
