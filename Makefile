@@ -120,6 +120,9 @@ wheels-trial: $(WHEELS) ## Install a wheel of dist/ in a fresh environment of ea
 SITE := build/site
 docs: $(DOCS) ## Build the documentation site into build/site
 	$(NICE) $(VENV)-docs/bin/python -m sphinx -q -W --keep-going -j 2 -c tools/docsite -d build/doctrees . $(SITE)
+	@rm -rf $(SITE)/live
+	@if test -f $(WEB); then mkdir $(SITE)/live && cp -r $(dir $(WEB)). $(SITE)/live && \
+		rm -f $(SITE)/live/single.html $(SITE)/live/widget.*; fi
 	$(NICE) $(VENV)-docs/bin/python tools/docsite/check.py $(SITE)
 	@echo 'The site is $(CURDIR)/$(SITE)/index.html'
 

@@ -120,8 +120,9 @@ def test_a_wheel_brings_the_pages() -> None:
     link = ROOT / "python" / "farlink" / "docs"
     assert link.resolve() == ROOT / "docs"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    (include,) = project["tool"]["maturin"]["include"]
-    assert include["format"] == ["sdist", "wheel"]
+    include, page = project["tool"]["maturin"]["include"]
+    assert include["format"] == page["format"] == ["sdist", "wheel"]
+    assert page["path"] == "python/farlink/web/**/*"
     named = {path.relative_to(link) for path in ROOT.glob(include["path"])}
     assert named == {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
     assert sum((ROOT / "docs" / path).stat().st_size for path in named) < 1_200_000

@@ -146,6 +146,16 @@ def add_access(
     )
 
 
+def add_page(
+    _app: Sphinx, page: str, _template: str, context: dict[str, Any], _tree: nodes.Node | None
+) -> None:
+    """Put a line with the page for the browser above the documents, if `make web` built it."""
+    if (ROOT / "python" / "farlink" / "web" / "index.html").exists():
+        # `make docs` copies the page to this place.
+        there = "../" * page.count("/") + "live/index.html"
+        context["theme_announcement"] = f'<a href="{there}">Try farlink in this browser</a>'
+
+
 def write_entry(app: Sphinx, failure: Exception | None) -> None:
     """Write index.html, which leads from the root of the site to the home page."""
     if failure is None:
@@ -164,5 +174,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_transform(ForgeLinks)
     app.connect("source-read", add_contents)
     app.connect("html-page-context", add_access, priority=900)
+    app.connect("html-page-context", add_page, priority=900)
     app.connect("build-finished", write_entry)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
