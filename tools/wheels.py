@@ -77,7 +77,7 @@ TRIALS = (
     Trial(("pack", "run", "--out", "run.zip"), ("run.zip",)),
     Trial(("verify", "run.zip")),
     Trial(("docs", "snoop")),
-    Trial(("live", "--save", "farlink.html"), ("farlink.html",)),
+    Trial(("live", "--save", "page.html"), ("page.html",)),
     Trial(("tune", "geo-lossy", "--vary", "tcp.receive_window=64kB..4MB"),
           refuses="pip install 'optuna"),
     Trial(("emulate", "geo-omueti2007", "--", "true"), needs_root=True),
