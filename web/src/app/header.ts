@@ -225,13 +225,14 @@ export class StatusBar {
         const line = status.line === undefined ? "" : `line ${status.line}: `;
         // What is wrong with an address stays above the runs that are shown in its place.
         const noticed = status.kind === "idle" && performance.now() < this.#noticed;
+        if (noticed) this.#noticed = Math.min(this.#noticed, performance.now() + NOTICE);
         if (!noticed) setText(this.#text, `${line}${status.text}`);
         if (status.kind !== "idle") this.say(`${line}${status.text}`);
       } else {
         this.#bar.value = status.share ?? 0;
         this.#slow ??= setTimeout(() => {
           this.#bar.hidden = this.#stop.hidden = false;
-          setText(this.#text, "Running ...");
+          if (performance.now() >= this.#noticed) setText(this.#text, "Running ...");
         }, 250);
       }
       this.#on.hidden = !(status.kind === "stopped" && status.text.includes("events"));
@@ -239,9 +240,9 @@ export class StatusBar {
     });
   }
 
-  /** Shows and announces a sentence, which stays for some seconds. */
-  tell(text: string): void {
-    this.#noticed = performance.now() + NOTICE;
+  /** Shows and announces a sentence; one about an address stays some seconds after the next runs. */
+  tell(text: string, stays = false): void {
+    this.#noticed = stays ? Infinity : 0;
     setText(this.#text, text);
     this.say(text);
   }

@@ -45,7 +45,7 @@ export async function mount(
   const status = new StatusBar(app);
   const address = options.start
     ? undefined
-    : new AddressBar(app, (error) => status.tell(text(error)));
+    : new AddressBar(app, (error) => status.tell(text(error), true));
   const relook = () => {
     theme = restyle(applyLook(look), look.projector, pictures, controls);
   };
@@ -69,7 +69,7 @@ export async function mount(
     await app.start(options.start ?? (await readAddress(location.hash)));
   } catch (error) {
     app.run();
-    status.tell(text(error));
+    status.tell(text(error), true);
   }
   return app;
 }

@@ -157,7 +157,6 @@ test("hostile addresses become neither markup nor script, and say in one line wh
     "#scenario=no-such",
   ];
   for (const hash of damaged) {
-    await page.goto("about:blank");
     await open(page, hash);
     expect(await page.locator("img, #app script").count()).toBe(0);
     const text = await page.locator(".status-text").innerText();

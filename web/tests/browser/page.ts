@@ -41,6 +41,8 @@ export function watch(page: Page): string[] {
 
 /** Opens the page with an address, and waits for the measures of its runs. */
 export async function open(page: Page, hash = ""): Promise<void> {
+  // Another address of the same page would not load it anew.
+  if (page.url() !== "about:blank") await page.goto("about:blank");
   await page.goto(`./index.html${hash}`);
   await page.locator(".measures td").first().waitFor();
 }
