@@ -68,6 +68,7 @@ WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' -not -pa
 web: $(WEB) ## Build the page for the browser into python/farlink/web (needs Node and wasm32)
 $(WEB): $(WEB_SOURCES) $(ENGINE_WASM) $(WEB_TOOLS)
 	cd web && $(NICE) npm run --silent build
+	$(PYTHON) tools/pack_page.py python/farlink/web python/farlink/web.tar.xz
 	@touch $@
 
 # What .ci/run could not install is no failure there; at a desk it is one line and exit code 2.
@@ -236,7 +237,7 @@ lock: check-machine ## Resolve the Python packages anew and write the three lock
 clean: ## Remove everything that was built
 	rm -rf target build $(VENV) $(VENV)-docs $(VENV)-wheels demo dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
-	rm -rf python/farlink/web web/node_modules web/public/engine.wasm.gz
+	rm -rf python/farlink/web python/farlink/web.tar.xz web/node_modules web/public/engine.wasm.gz
 	rm -f python/farlink/_farlink*.so
 
 # One line that says what is missing, rather than the tenth message after it.

@@ -1,6 +1,7 @@
 """The page's server on loopback, and the address that has a scenario."""
 
 import asyncio
+import gzip
 import http.client
 import os
 import signal
@@ -24,6 +25,7 @@ from farlink.browser import address, files
 from farlink.browser.server import Site, serving
 
 TOKEN = "t0ken"  # noqa: S105 (of a test)
+ROOT = Path(__file__).resolve().parents[2]
 FARLINK = [sys.executable, "-m", "farlink"]
 
 
@@ -39,6 +41,10 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "secret").write_text("secret", "utf-8")
     (page / "linked").symlink_to(tmp_path / "secret")
     return page
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return files.served(files._of_folder(folder))
 
 
 async def echo(client: ServerConnection) -> None:
@@ -93,7 +99,7 @@ def test_files_are_served_with_types_and_headers(folder: Path) -> None:
         _, headers, _ = await asyncio.to_thread(get, where, "/engine.wasm.gz")
         assert headers["Content-Type"] == "application/gzip"
 
-    in_server(Site(folder), work)
+    in_server(Site(contents(folder)), work)
 
 
 @pytest.mark.parametrize(
@@ -114,14 +120,14 @@ def test_files_are_served_with_types_and_headers(folder: Path) -> None:
     ],
 )
 def test_no_path_leads_out_of_the_folder(folder: Path, path: str) -> None:
-    assert statuses(Site(folder), (path, {})) == [404]
+    assert statuses(Site(contents(folder)), (path, {})) == [404]
 
 
 def test_a_foreign_host_is_refused(folder: Path) -> None:
     """A page of another name that resolves to this machine gets nothing (DNS rebinding)."""
     names = ["evil.example", "evil.example:80", "127.0.0.1", "127.0.0.1:1", "[::1]", ""]
     requests = [("/index.html", {"Host": name}) for name in names]
-    assert statuses(Site(folder), *requests) == [403] * len(names)
+    assert statuses(Site(contents(folder)), *requests) == [403] * len(names)
 
 
 def test_the_own_host_is_accepted_by_name_and_by_number(folder: Path) -> None:
@@ -131,14 +137,14 @@ def test_the_own_host_is_accepted_by_name_and_by_number(folder: Path) -> None:
             status, *_ = await asyncio.to_thread(get, where, "/", Host=f"{name}:{port}")
             assert status == 200
 
-    in_server(Site(folder), work)
+    in_server(Site(contents(folder)), work)
 
 
 @pytest.mark.parametrize(
     "path", ["/", "/index.html", "/socket", "/wrong/", "/wrong/socket", f"/{TOKEN}x/", "/%74/"]
 )
 def test_without_the_token_all_is_refused(folder: Path, path: str) -> None:
-    assert statuses(Site(folder, token=TOKEN, socket=echo), (path, {})) == [403]
+    assert statuses(Site(contents(folder), token=TOKEN, socket=echo), (path, {})) == [403]
 
 
 def test_the_token_opens_the_page_and_the_socket(folder: Path) -> None:
@@ -152,7 +158,7 @@ def test_the_token_opens_the_page_and_the_socket(folder: Path) -> None:
             await client.send("word")
             assert await client.recv() == "word"
 
-    in_server(Site(folder, token=TOKEN, socket=echo), work)
+    in_server(Site(contents(folder), token=TOKEN, socket=echo), work)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +170,7 @@ def test_a_foreign_origin_gets_no_socket(folder: Path, origin: Origin | None) ->
             await connect(f"{where.replace('http', 'ws')}socket", origin=origin)
         assert refused.value.response.status_code == 403
 
-    in_server(Site(folder, token=TOKEN, socket=echo), work)
+    in_server(Site(contents(folder), token=TOKEN, socket=echo), work)
 
 
 def test_the_first_address_leads_to_the_scenario(folder: Path) -> None:
@@ -176,7 +182,7 @@ def test_the_first_address_leads_to_the_scenario(folder: Path) -> None:
         assert (status, path) == (302, "/index.html")
         assert address.read(f"#{fragment}") == state
 
-    in_server(Site(folder, address.fragment(state)), work)
+    in_server(Site(contents(folder), address.fragment(state)), work)
 
 
 def test_an_address_has_the_text_of_the_library_with_its_comments() -> None:
@@ -281,7 +287,27 @@ def test_a_page_that_was_not_built_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(files, "FOLDER", tmp_path)
+    monkeypatch.setattr(files, "ARCHIVE", tmp_path / "none")
     assert "the page was not built; run make web" in refusal(capsys, "geo-lossy")
+
+
+def test_a_wheel_has_the_page_as_an_archive(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "engine.wasm.gz").write_bytes(gzip.compress(b"engine"))
+    archive = tmp_path / "web.tar.xz"
+    command = [sys.executable, str(ROOT / "tools/pack_page.py"), str(folder), str(archive)]
+    (folder / "linked").unlink()
+    subprocess.run(command, check=True)
+    monkeypatch.setattr(files, "FOLDER", tmp_path / "none")
+    monkeypatch.setattr(files, "ARCHIVE", archive)
+    read = dict(files.read("live"))
+    assert gzip.decompress(read.pop("engine.wasm.gz")) == b"engine"
+    assert read.items() <= files._of_folder(folder).items()
+    archive.write_bytes(archive.read_bytes()[:100])
+    files._of_archive.cache_clear()
+    with pytest.raises(fl.FarlinkError, match="the page cannot be read"):
+        files.read("live")
 
 
 def test_the_page_is_saved_as_one_file(

@@ -122,7 +122,7 @@ def test_a_wheel_brings_the_pages() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     include, page = project["tool"]["maturin"]["include"]
     assert include["format"] == page["format"] == ["sdist", "wheel"]
-    assert page["path"] == "python/farlink/web/**/*"
+    assert page["path"] == "python/farlink/web.tar.xz"
     named = {path.relative_to(link) for path in ROOT.glob(include["path"])}
     assert named == {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
     assert sum((ROOT / "docs" / path).stat().st_size for path in named) < 1_200_000

@@ -85,5 +85,6 @@ def test_a_page_that_was_not_built_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "FOLDER", tmp_path)
+    monkeypatch.setattr(files, "ARCHIVE", tmp_path / "none")
     with pytest.raises(fl.ScenarioError, match="the page was not built; run make web"):
         fl.live("geo-lossy")

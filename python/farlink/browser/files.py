@@ -1,15 +1,25 @@
-"""Installed files of the page, which `make web` builds into `farlink/web`."""
+"""Files of the page: a folder that `make web` builds, or the archive that a wheel has of it."""
 
 import base64
+import gzip
 import os
+import tarfile
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
-from farlink.errors import ScenarioError
+from farlink.errors import FarlinkError, ScenarioError
+from farlink.files import reason
 
-__all__ = ["FOLDER", "TYPES", "check", "find", "listed", "single"]
+__all__ = ["ARCHIVE", "ENGINE", "FOLDER", "TYPES", "read", "served", "single"]
 
 FOLDER = Path(os.environ.get("FARLINK_WEB") or Path(__file__).parents[1] / "web")
 """Folder of the built page; the variable FARLINK_WEB names another."""
+
+ARCHIVE = FOLDER.with_suffix(".tar.xz")
+"""Archive of the folder in a wheel, with a plain engine."""
+
+ENGINE = "engine.wasm.gz"
 
 TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -29,48 +39,59 @@ TYPES = {
 }
 """Media type by the ending of a file's name."""
 
-_ENGINE = '<script type="application/octet-stream" id="engine">'
+_EMPTY = '<script type="application/octet-stream" id="engine">'
 """Start of the element of `single.html` that gets the engine."""
 
 _NOT_SERVED = ("single.html", "widget.js", "widget.css")
-"""Files of the folder that are no part of the served page."""
+"""Files that are no part of the served page."""
 
 
-def check(what: str, name: str = "index.html", folder: Path | None = None) -> Path:
-    """Return the folder of the built page.
+def read(what: str) -> Mapping[str, bytes]:
+    """Return the files of the page by their paths.
 
     Raises
     ------
     ScenarioError
-        If the file `name` was not built.
+        If the page was not built; the message begins with `what`.
+    FarlinkError
+        If its files cannot be read.
     """
-    place = FOLDER if folder is None else folder
-    if not (place / name).is_file():
-        raise ScenarioError(f"{what}: the page was not built; run make web in a checkout")
-    return place
+    try:
+        if (FOLDER / "index.html").is_file():
+            return _of_folder(FOLDER)
+        if ARCHIVE.is_file():
+            return _of_archive(ARCHIVE)
+    except (OSError, EOFError, tarfile.TarError) as error:
+        raise FarlinkError(f"{what}: the page cannot be read: {reason(error)}") from error
+    raise ScenarioError(f"{what}: the page was not built; run make web in a checkout")
 
 
-def listed(folder: Path) -> dict[str, Path]:
-    """Return the files of a folder by their paths below it; links are left out."""
-    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
-    names = {path.relative_to(folder).as_posix(): path for path in paths}
-    return {name: path for name, path in names.items() if name not in _NOT_SERVED}
+def served(contents: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the files that a server gives to browsers."""
+    return {name: data for name, data in contents.items() if name not in _NOT_SERVED}
 
 
-def single(folder: Path) -> str:
+def single(contents: Mapping[str, bytes]) -> str:
     """Return the page as one HTML file, with its engine in it."""
-    page = (folder / "single.html").read_text("utf-8")
-    engine = base64.b64encode((folder / "engine.wasm.gz").read_bytes()).decode()
-    before, after = page.split(_ENGINE)
-    return f"{before}{_ENGINE}{engine}{after}"
+    engine = base64.b64encode(contents[ENGINE]).decode()
+    before, after = contents["single.html"].decode().split(_EMPTY)
+    return f"{before}{_EMPTY}{engine}{after}"
 
 
-def find(name: str) -> Path:
-    """Return the path of an installed file of the page.
+def _of_folder(folder: Path) -> dict[str, bytes]:
+    """Read a folder; links are left out, because they may lead elsewhere."""
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
-    Raises
-    ------
-    ScenarioError
-        If it was not built.
-    """
-    return check("the notebook", name) / name
+
+@cache
+def _of_archive(path: Path) -> dict[str, bytes]:
+    """Read the archive, and compress the engine as the page expects it."""
+    contents = {}
+    with tarfile.open(path, "r:xz") as archive:
+        for entry in archive.getmembers():
+            file = archive.extractfile(entry)
+            if file is not None:
+                contents[entry.name] = file.read()
+    engine = contents.pop(ENGINE.removesuffix(".gz"))
+    return {**contents, ENGINE: gzip.compress(engine, 6, mtime=0)}

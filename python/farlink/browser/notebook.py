@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 __all__ = ["live"]
 
-_ENGINE = "engine.wasm.gz"
-
 
 def live(
     scenario: str | Path | Mapping[str, object],
@@ -55,16 +53,17 @@ def live(
     """
     names = [tcp] if isinstance(tcp, str) else tcp
     state = address.experiment(scenario, names, source.changes(overrides, seed))
-    return _widget_class()(
+    contents = files.read("fl.live")
+    return _widget_class(contents)(
         toml=state["toml"],
         tcps=state["tcps"],
         changes=state.get("set", []),
         height=height,
-        engine=files.find(_ENGINE).read_bytes(),
+        engine=contents[files.ENGINE],
     )
 
 
-def _widget_class() -> "type[AnyWidget]":
+def _widget_class(contents: Mapping[str, bytes]) -> "type[AnyWidget]":
     """Return the class of the widget, which needs the packages of the extra `notebook`."""
     try:
         import anywidget
@@ -75,13 +74,13 @@ def _widget_class() -> "type[AnyWidget]":
     class Live(anywidget.AnyWidget):
         """Page of a scenario in a notebook (`fl.live`)."""
 
-        _esm = files.find("widget.js").read_text("utf-8")
-        _css = files.find("widget.css").read_text("utf-8")
+        _esm = contents["widget.js"].decode()
+        _css = contents["widget.css"].decode()
         toml = traitlets.Unicode().tag(sync=True)
         tcps = traitlets.List(traitlets.Unicode()).tag(sync=True)
         changes = traitlets.List(traitlets.List(traitlets.Unicode())).tag(sync=True)
         time = traitlets.Float(0.0).tag(sync=True)
-        page = traitlets.Unicode(files.find("single.html").read_text("utf-8")).tag(sync=True)
+        page = traitlets.Unicode(contents["single.html"].decode()).tag(sync=True)
         measures = traitlets.Dict().tag(sync=True)
         error = traitlets.Unicode().tag(sync=True)
         height = traitlets.Int(720).tag(sync=True)

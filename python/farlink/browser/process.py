@@ -35,7 +35,7 @@ def served(state: Mapping[str, Any], port: int = 0) -> Iterator[str]:
     ScenarioError
         If the page was not built, or the port cannot be had.
     """
-    files.check("--live")
+    files.read("--live")
     asked = {"pid": os.getpid(), "port": port, "state": dict(state)}
     # The process has a session of its own: Ctrl-C at the terminal is for the user's program.
     with subprocess.Popen(  # noqa: S603 (this interpreter)
@@ -72,7 +72,7 @@ async def _serve(asked: Mapping[str, Any]) -> None:
     state = asked["state"]
     watch = Watch(lambda: _of(asked["pid"]), {"toml": state["toml"], "tcps": state["tcps"]})
     site = Site(
-        files.check("--live"),
+        files.served(files.read("--live")),
         address.fragment(state),
         secrets.token_urlsafe(_TOKEN_BYTES),
         watch.serve,

@@ -4,11 +4,11 @@ import asyncio
 import hmac
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
+from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from websockets.asyncio.server import Server, ServerConnection, serve
@@ -70,8 +70,8 @@ class Site:
 
     Attributes
     ----------
-    folder
-        Files of the page.
+    contents
+        Files of the page by their paths.
     fragment
         Fragment to which the first address leads, with its `#`; empty for none.
     token
@@ -80,15 +80,10 @@ class Site:
         Handler of the socket; None if there is none.
     """
 
-    folder: Path
+    contents: Mapping[str, bytes]
     fragment: str = ""
     token: str | None = None
     socket: Handler | None = None
-    _files: dict[str, Path] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        # Paths are looked up among the files that exist, so no path leads out of the folder.
-        object.__setattr__(self, "_files", files.listed(self.folder))
 
     def path(self) -> str:
         """Return the path of the first page."""
@@ -118,19 +113,15 @@ class Site:
         return self._file(name or "index.html")
 
     def _file(self, name: str) -> Response:
-        path = self._files.get(name)
-        if path is None:
+        # Paths are looked up among the files in memory, so that none leads anywhere else.
+        data = self.contents.get(name)
+        if data is None:
             return _refused(HTTPStatus.NOT_FOUND, "there is no such file")
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            return _refused(HTTPStatus.INTERNAL_SERVER_ERROR, f"cannot read it: {reason(error)}")
         if name == "index.html" and self.socket is not None:
             meta = f'<meta name="farlink-live" content="{SOCKET}">'.encode()
             data = _HEAD.sub(lambda head: head[0] + meta, data, count=1)
-        return _response(
-            HTTPStatus.OK, data, files.TYPES.get(path.suffix, "application/octet-stream")
-        )
+        ending = PurePosixPath(name).suffix
+        return _response(HTTPStatus.OK, data, files.TYPES.get(ending, "application/octet-stream"))
 
 
 def _is_one_of(request: Request, header: str, allowed: list[str]) -> bool:

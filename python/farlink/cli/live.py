@@ -35,19 +35,21 @@ def live(
 ) -> None:
     """Open a scenario in the browser, and change it there; Ctrl-C ends the server."""
     check_port("--port", port)
-    folder = files.check("live")
+    contents = files.read("live")
     if scenario is None and (tcp or changes):
         raise ScenarioError("--tcp and --set need a scenario; write its name before them")
     if save is not None:
         if scenario is not None:
             raise ScenarioError("--save writes the page without a scenario; leave its name out")
-        text.write_json(save, [files.single(files.check("live", "single.html"))])
+        text.write_json(save, [files.single(contents)])
         return
     fragment = ""
     if scenario is not None:
         state = address.experiment(scenario, text.names(tcp), text.assignments(changes))
         fragment = address.fragment(state)
-    received = asyncio.run(_serve(Site(folder, fragment), port, opens=not no_browser))
+    received = asyncio.run(
+        _serve(Site(files.served(contents), fragment), port, opens=not no_browser)
+    )
     raise typer.Exit(0 if received == signal.SIGINT else 128 + received)
 
 
