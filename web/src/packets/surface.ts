@@ -146,7 +146,7 @@ function scaleIn(content: Content, frame: Frame, picture: Picture): Scale {
 }
 
 function marginOf(frame: Frame, theme: Theme): number {
-  return (frame.width < 500 ? 22 : 32) * theme.scale;
+  return (frame.width < 500 ? 26 : 32) * theme.scale;
 }
 
 function ladderBox(frame: Frame): { x: number; y: number; width: number; height: number } {
