@@ -51,9 +51,9 @@ def run(
 ) -> Result:
     """Simulate a scenario and return its result.
 
-    The result is a function of the scenario, its seed and `runs`: the same bits on any machine
-    and with any `jobs`. Run k of every TCP has the same channel (common random numbers), so TCPs
-    can be compared run by run.
+    Scenario, seed and `runs` determine the result exactly, on any machine and with any `jobs`. In
+    run k every TCP has the same channel (common random numbers), so TCPs can be compared run by
+    run.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def trajectory(
     duration: float = 600.0,
     step: float = 1.0,
 ) -> "pd.DataFrame":
-    """Return where the nodes of a link's radio are over time, as that run has them.
+    """Return the positions of the nodes of a link's radio over time, as in a run.
 
     Parameters
     ----------
@@ -175,22 +175,22 @@ def load(path: str | Path) -> Result:
 
 
 def scenarios() -> dict[str, str]:
-    """Return the library: the TOML text of each scenario by its name."""
+    """Return the TOML text of each scenario of the library, by its name."""
     return dict(_farlink.scenarios())
 
 
 def presets() -> "pd.DataFrame":
-    """Return the link presets, one a row, each with its source."""
+    """Return the link presets, one per row, each with its source."""
     return _table(_farlink.presets())
 
 
 def variants() -> "pd.DataFrame":
-    """Return the TCPs, one a row, with summary, source and check status."""
+    """Return the TCPs, one per row, with summary, source and check status."""
     return _table(_farlink.variants())
 
 
 def profiles() -> "pd.DataFrame":
-    """Return the profiles, one a row, with summary, source, TCPs and the keys that each sets."""
+    """Return the profiles, one per row, with summary, source, TCPs and the keys that each sets."""
     return _table(_farlink.profiles())
 
 

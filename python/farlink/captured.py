@@ -29,9 +29,9 @@ def tables(
 ) -> "dict[str, pd.DataFrame]":
     """Return the traces `segments`, `acks` and `sacks` of the packets that a host sent.
 
-    `sender` is the host's address. The connection is (port of this host, address and port of the
-    other host); by default the one that carries the most data. Columns and units are those of a
-    simulated run; times are those of the capture's host.
+    `sender` is the host's address. The connection is given as (port of this host, address and port
+    of the other host); by default it is the connection with the most data. Columns and units are
+    those of a simulated run; times are those of the capture's host.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Sample of a channel by itself: the fate of each packet, beside the closed form of the process."""
+"""Sample of a channel without TCP: the fate of each packet, and the closed form of the process."""
 
 import json
 import math
@@ -56,7 +56,7 @@ class Row:
 
 
 class ChannelSample:
-    """Fate of packets of one length, one after the other at one spacing.
+    """Fate of consecutive packets of one length at constant spacing.
 
     Attributes
     ----------
@@ -123,12 +123,12 @@ class ChannelSample:
 
     @cached_property
     def loss(self) -> Estimate:
-        """Share of packets lost.
+        """Share of lost packets.
 
-        The interval comes from batch means, which allow for losses in bursts. With fewer than 30
-        losses that are independent the interval is that of Clopper and Pearson. With fewer than ten
-        bursts it is that of a Poisson number of bursts (Garwood 1936) times the mean burst, sampled
-        or in closed form.
+        The interval comes from batch means, which allow for losses in bursts. For fewer than 30
+        independent losses the interval is that of Clopper and Pearson. For fewer than ten bursts it
+        is the interval of a Poisson number of bursts (Garwood 1936), times the sampled or
+        theoretical mean burst.
         """
         n, losses = len(self), int(self.lost.sum())
         rate, known = losses / n, self.theory["autocorrelation"]
@@ -150,17 +150,17 @@ class ChannelSample:
 
     @cached_property
     def bursts(self) -> Array:
-        """Lengths of the runs of lost packets.
+        """Lengths of the runs of consecutive lost packets.
 
-        Runs that an end of the sample cuts off are left out.
+        Runs that are cut off at an end of the sample are omitted.
         """
         return _runs(self.lost, of=True)
 
     @cached_property
     def gaps(self) -> Array:
-        """Lengths of the runs of delivered packets.
+        """Lengths of the runs of consecutive delivered packets.
 
-        Runs that an end of the sample cuts off are left out.
+        Runs that are cut off at an end of the sample are omitted.
         """
         return _runs(self.lost, of=False)
 
@@ -183,7 +183,7 @@ class ChannelSample:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Return every quantity, sampled and in theory."""
+        """Return every quantity, from the sample and in theory."""
         theory = self.theory
         rows = [Row("mean loss", "", self.loss, theory["loss"])]
         if self.lost.any() or theory["burst"] is not None:
@@ -204,7 +204,7 @@ class ChannelSample:
 
     @property
     def has_delays(self) -> bool:
-        """Whether any packet was, or could be, delayed."""
+        """Whether a packet was, or could have been, delayed."""
         distribution = self.theory["delay"]
         return bool(np.nanmax(self.delay, initial=0.0) > 0) or bool(
             distribution and distribution["mean"] > 0
@@ -327,7 +327,7 @@ def channel(
     overrides: Mapping[str, object] | None = None,
     **parameters: object,
 ) -> ChannelSample:
-    """Sample a channel by itself and return what became of the packets.
+    """Sample a channel without TCP and return the fate of the packets.
 
     Parameters
     ----------
@@ -403,10 +403,10 @@ def sample(
 
 
 def preset_map() -> "Figure":
-    """Draw all presets on one map of delay, rate and loss.
+    """Draw all presets in one figure of delay, rate and loss.
 
-    The loss is that of packets of 1500 bytes down, by the closed form of the
-    channel, or sampled where it has none.
+    The loss is that of packets of 1500 bytes in direction down. It comes from the closed form of
+    the channel, or from a sample if there is no closed form.
     """
     from farlink.plot.presets import draw_presets
 
@@ -437,7 +437,7 @@ def _meaning(schema: Mapping[str, Any]) -> str:
 def _find(
     what: str | Path | Mapping[str, object], parameters: Mapping[str, object]
 ) -> tuple[source.Source, list[tuple[str, str]], bool]:
-    """Return the scenario, the changes to apply to it, and whether it is a channel only."""
+    """Return the scenario, the overrides, and whether it has only a channel."""
     if isinstance(what, Mapping) and "links" not in what:
         if parameters:
             raise ScenarioError("a channel as a mapping has its parameters in it; write them there")
@@ -476,7 +476,7 @@ def _is_file(what: str) -> bool:
 
 
 def _carrier(down: Mapping[str, object]) -> dict[str, object]:
-    """Return a scenario with one link, of which only the channel matters."""
+    """Return a scenario with one link, whose channel alone matters."""
     return {
         "links": [
             {
@@ -491,7 +491,7 @@ def _carrier(down: Mapping[str, object]) -> dict[str, object]:
 
 
 def _parameters(name: str, parameters: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Return the changes that give the stage `name` its parameters."""
+    """Return the overrides that set the parameters of the stage `name`."""
     schema = _schema()
     channel_keys = schema["ChannelSpec"]["properties"]
     inner = _table(schema, channel_keys[name])
@@ -515,7 +515,7 @@ def _parameters(name: str, parameters: Mapping[str, object]) -> list[tuple[str, 
 
 
 def _table(schema: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the keys of a value whose schema is a table, or None."""
+    """Return the keys of a value whose schema is a table; None for other values."""
     for choice in [entry, *entry.get("anyOf", [])]:
         if "$ref" in choice:
             target = schema[choice["$ref"].rsplit("/", 1)[-1]]
@@ -526,7 +526,7 @@ def _table(schema: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any
 
 
 def _link(scenario: Mapping[str, Any], asked: str | None, direction: str) -> str:
-    """Return the name of the link asked for, or of the one that has a channel."""
+    """Return the name of the requested link, or of the only link with a channel."""
     links = scenario["links"]
     names = [str(link["name"]) for link in links]
     if asked is not None:
@@ -569,8 +569,8 @@ def _map(estimate: Estimate, change: Any) -> Estimate:  # noqa: ANN401 (a functi
 def _batch_means(values: Array) -> Estimate:
     """Estimate the mean of correlated values by batch means.
 
-    There is no interval if the batch means are still correlated: the sample is then too short for
-    so slow a process.
+    There is no interval if the batch means are still correlated, because the sample is then too
+    short for so slow a process.
     """
     if len(values) < _BATCHES:
         return mean_ci95([float(value) for value in values])
@@ -588,7 +588,7 @@ def _batch_means(values: Array) -> Estimate:
 
 
 def _mean_of_runs(lengths: Array) -> Estimate:
-    """Estimate the mean length of runs whose neighbours may be correlated."""
+    """Estimate the mean length of runs; neighbouring runs may be correlated."""
     if len(lengths) >= 10 * _BATCHES:
         return _batch_means(lengths.astype(np.float64))
     return mean_ci95([float(length) for length in lengths])

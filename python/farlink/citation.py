@@ -51,7 +51,7 @@ def references() -> Sequence[Reference]:
 
 
 def bibtex(names: Sequence[str]) -> str:
-    """Return BibTeX of farlink and of the sources of everything named.
+    """Return BibTeX of farlink and of the sources of all `names`.
 
     Parameters
     ----------
@@ -77,14 +77,14 @@ def of_scenario(scenario: Mapping[str, Any]) -> dict[str, str]:
     for part in dict.fromkeys(_parts(scenario)):
         entries |= _of_part(part)
     variants = {entry["name"]: entry["source"] for entry in json.loads(_farlink.variants())}
-    for tcp in filter(None, scenario.get("resolved_tcp", [])):  # datagrams have none
+    for tcp in filter(None, scenario.get("resolved_tcp", [])):  # A datagram flow has no TCP.
         entries |= of_text(variants[tcp["variant"]], tcp["variant"])
         entries |= _of_part(f"profile {tcp.get('profile', 'rfc')}")
     return entries
 
 
 def of_text(text: str, name: str) -> dict[str, str]:
-    """Return the entries named by a text that states a source; an unknown source becomes a note.
+    """Return the entries of a text that states a source; an unknown source becomes a note.
 
     `name` is the scenario, preset or TCP that states the source. Sources of farlink's own ("Ours,
     ...") have no entry.

@@ -1,6 +1,6 @@
-"""Columns of the engine as NumPy arrays and tables, and as files of Parquet.
+"""Columns of the engine as NumPy arrays, as tables and as Parquet files.
 
-NumPy is imported by the functions, because commands without tables start faster without it.
+NumPy is imported inside the functions, so that commands without tables start faster.
 """
 
 import json
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Texts:
-    """Column of texts that repeat.
+    """Column of repeating texts.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Texts:
 
 
 def array(columns: "Columns", name: str) -> "Array | Texts":
-    """Return a column as it is stored; whole numbers without a value are 0."""
+    """Return the stored column; integers without a value are 0."""
     import numpy as np
 
     dtype, data, _, texts = columns.column(name)
@@ -74,7 +74,7 @@ def array(columns: "Columns", name: str) -> "Array | Texts":
 
 
 def numbers(columns: "Columns", name: str) -> "Array":
-    """Return a column of numbers as float64, NaN where a row has no number."""
+    """Return a column of numbers as float64, with NaN for missing values."""
     import numpy as np
 
     dtype, data, present, _ = columns.column(name)
@@ -85,7 +85,7 @@ def numbers(columns: "Columns", name: str) -> "Array":
 
 
 def frame(columns: "Columns", names: Sequence[str] | None = None) -> "pd.DataFrame":
-    """Return columns as a table: texts as categories, absent whole numbers as `pandas.NA`."""
+    """Return columns as a table: texts as categories, missing integers as `pandas.NA`."""
     import numpy as np
     import pandas as pd
 
@@ -117,7 +117,7 @@ def build(values: "Mapping[str, Array | Texts]") -> "Columns":
 def to_parquet(
     columns: "Columns", metadata: Mapping[str, str] | None = None, ends: Sequence[int] = ()
 ) -> bytes:
-    """Return columns as a file of Parquet with key-value pairs in its footer.
+    """Return columns as a Parquet file, with key-value pairs in its footer.
 
     A row group ends before each row of `ends`. NaN is written as null, which queries skip.
     """
@@ -127,7 +127,7 @@ def to_parquet(
 def from_parquet(
     data: bytes, names: Sequence[str], filters: Mapping[str, Collection[str]] | None = None
 ) -> "Columns":
-    """Read columns of a file of Parquet, of the rows whose texts are among those of `filters`.
+    """Read columns of a Parquet file, for rows whose texts are among those of `filters`.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def from_parquet(
 
 
 def pandas_metadata(columns: "Columns", units: Mapping[str, str]) -> dict[str, str]:
-    """Return the pairs by which `pandas.read_parquet` restores whole numbers and `attrs`."""
+    """Return the pairs with which `pandas.read_parquet` restores integers and `attrs`."""
     known = []
     for name in columns.names():
         dtype, _, present, texts = columns.column(name)

@@ -1,4 +1,4 @@
-"""Comparison of a simulated path and the same path emulated: farlink's TCP beside the kernel's."""
+"""Comparison of a transfer by farlink's TCP, simulated, with one by the kernel's TCP, emulated."""
 
 import json
 import tempfile
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["PROFILE", "Comparison", "Row", "compare"]
 
 CLOSE = 0.05
-"""Greatest distance of a ratio of goodputs from 1 that counts as agreement.
+"""Largest deviation of a ratio of goodputs from 1 that counts as agreement.
 
 The whole interval of the ratio must be within this distance.
 """
@@ -29,7 +29,7 @@ PROFILE = "linux"
 """Default profile of simulated TCPs; the emulated side is a Linux kernel."""
 
 _TRIES = 3
-"""Number of attempts to emulate a run that keeps up with the clock."""
+"""Number of attempts to emulate a run that is not late."""
 
 _LATE_SHARE = 0.01
 """Share of a round trip that 1 % of the packets may be late, if that is more than
@@ -77,7 +77,7 @@ class Row:
 
     @property
     def ratio(self) -> Estimate:
-        """Emulated over simulated goodput: the ratio of the means, with its 95 % interval.
+        """Ratio of emulated to simulated goodput (of means), with its 95 % interval.
 
         Run k of both sides has the channel of run k, so the interval is that of paired runs. It
         comes from the residuals e - r s over the mean of s (the ratio estimator of sampling
@@ -99,9 +99,10 @@ class Row:
     def verdict(self) -> str:
         """Verdict from the interval of the ratio.
 
-        "within 5 %" if the whole interval is, "differs" if 1 is outside of it, else "undecided":
-        more runs are needed. One run has no interval. If the machine was late, the emulated path
-        was another one, and the verdict is empty.
+        The verdict is "within 5 %" if the whole interval is inside, and "differs" if 1 is outside
+        of the interval. Otherwise it is "undecided", and more runs are needed. A single run has no
+        interval. If the machine was late, the emulated path differed from the scenario's, and the
+        verdict is empty.
         """
         if not self.is_judged:
             return f"not judged: the machine was late by {1e3 * self.late_s[1]:.1f} ms"
@@ -132,7 +133,7 @@ class Sides:
 class Comparison:
     """Result of a comparison.
 
-    `data` is what `to_json` writes.
+    `to_json` writes the value of `data`.
     """
 
     def __init__(
@@ -194,8 +195,9 @@ class Comparison:
     def save(self, directory: Path) -> list[Path]:
         """Write comparison.json, and the sequence plots as sequence.png and sequence.svg.
 
-        The folder gets all of them or stays as it was. Files that an earlier result of farlink
-        wrote there are removed. A figure that cannot be drawn is left out with a `FigureWarning`.
+        All of these files are written, or the folder stays unchanged. Files that an earlier result
+        of farlink wrote are removed. A figure that cannot be drawn is omitted with a
+        `FigureWarning`.
         """
         from farlink.plot.compare import draw_pair
         from farlink.plot.style import save
@@ -221,13 +223,13 @@ def compare(
     offloads: bool = False,
     tell: Told | None = None,
 ) -> Comparison:
-    """Transfer over the first flow's path by our TCPs, simulated, and the kernel's, emulated.
+    """Compare transfers over the first flow's path: farlink's TCP simulated, a kernel's emulated.
 
     Both sides have the same buffers (`BUFFERS`), segments one by one, and the jitter of the
     scenario's hosts. The simulated side is the TCP of that name with the profile "linux"
     ("linux-cubic"), or with the profile before the name ("rfc-cubic"). Run k of both sides has the
     channel of run k. An emulated run that fell behind the clock (`emulation.BEHIND_S`) is repeated
-    at most twice; then the last one counts, with its `late_p99_s`.
+    at most twice. The last repetition counts, with its `late_p99_s`.
 
     Parameters
     ----------
@@ -288,10 +290,10 @@ def _of_tcp(path: str) -> bool:
 
 
 def _memory(keys: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings with which a kernel's buffers hold as many bytes of data.
+    """Return the kernel settings with which its buffers hold a number of data bytes.
 
-    The send buffer counts the memory of segments, except that buffers of up to 64 KiB hold almost
-    as many bytes of data.
+    The send buffer counts the memory of segments, but buffers of up to 64 KiB hold almost as many
+    bytes of data.
     """
 
     def size(key: str) -> int:
@@ -319,7 +321,8 @@ def _round_trip(tree: Mapping[str, Any]) -> float:
 class _Measured:
     """Measurement of an emulated run.
 
-    It has goodput (bit/s), lateness (s; median and 99th percentile), and the packets of run 0.
+    The measurement has goodput (bit/s), lateness (s; median and 99th percentile), and the packets
+    of run 0.
     """
 
     goodput: float
@@ -350,7 +353,7 @@ class _EmulatedPath:
     def _run(self, kernel: str, run: int) -> _Measured:
         """Emulate a run.
 
-        Repeats a run that fell behind the clock, up to `_TRIES` times in all.
+        A run that fell behind the clock is repeated; there are at most `_TRIES` attempts.
         """
         for attempt in range(_TRIES):
             if self.tell:
@@ -390,7 +393,7 @@ def _tree(
     overrides: Mapping[str, object] | None,
     seed: int | None,
 ) -> tuple[dict[str, Any], int]:
-    """Return the scenario with one transfer of the given size, and the size in bytes."""
+    """Return the scenario with a single transfer of the given size, and the size in bytes."""
     others = {k: v for k, v in (overrides or {}).items() if not _of_tcp(k)}
     (text,) = source.find(scenario).resolve(None, source.changes(others, seed)).values()
     tree: dict[str, Any] = json.loads(text)

@@ -17,14 +17,14 @@ __all__ = ["Running", "find", "running"]
 _FILES = Path("/run/farlink")
 _NAME = re.compile(r"farlink-(\d+)-\d+-\d+-\d+-(.+)\.ctl")
 _PATIENCE_S = 5.0
-_LOOKS = 50
-"""Number of attempts to reach a running emulation before a refusal is an error."""
-_BETWEEN_LOOKS_S = 0.1
+_ATTEMPTS = 50
+"""Number of attempts to reach a running emulation before a refused connection is an error."""
+_RETRY_S = 0.1
 
 
 @dataclass(frozen=True)
 class Running:
-    """An emulation at work."""
+    """Running emulation."""
 
     name: str
     pid: int
@@ -71,14 +71,14 @@ class Running:
             time.sleep(every_s)
 
     def look(self) -> dict[str, Any] | None:
-        """Return the value of `stats`, or None at the end of the emulation."""
-        for _ in range(_LOOKS):
+        """Return the statistics, or None at the end of the emulation."""
+        for _ in range(_ATTEMPTS):
             try:
                 return self.stats()
             except FarlinkError as error:
                 refused = error
             # An emulation that is ending no longer answers, but its socket exists a moment longer.
-            time.sleep(_BETWEEN_LOOKS_S)
+            time.sleep(_RETRY_S)
             if not _alive(self.path):
                 return None
         raise refused
@@ -142,7 +142,7 @@ def find(which: str | None = None) -> Running:
 def _rates(now: dict[str, Any], before: dict[str, Any] | None) -> None:
     """Store the rate of each flow since the previous counters.
 
-    The sending end of a connection is determined again each time.
+    The end of a connection that sends is determined anew each time.
     """
 
     def ends(flow: dict[str, Any]) -> tuple[str, str]:
@@ -161,14 +161,14 @@ def _rates(now: dict[str, Any], before: dict[str, Any] | None) -> None:
 def _alive(path: Path) -> bool:
     """Return whether an emulation listens on this socket.
 
-    The process ID does not tell, because hosts have process namespaces of their own.
+    The process ID cannot show this, because hosts have their own process namespaces.
     """
     try:
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(_PATIENCE_S)
             client.connect(str(path))
     except PermissionError:
-        return True  # somebody else's
+        return True  # The socket belongs to another user.
     except OSError:
         return False
     return True

@@ -35,7 +35,7 @@ class Section:
     text: str
 
     def weight(self, words: Sequence[str]) -> int:
-        """Return the rank of the section for lower-case words, or 0 if it lacks one of them."""
+        """Return the rank of the section for lower-case words; 0 if it lacks a word."""
         each = [self._weight_of(re.compile(rf"\b{re.escape(word)}")) for word in words]
         return sum(each) if all(each) else 0
 
@@ -82,7 +82,7 @@ def shelves() -> dict[str, list[tuple[str, str, str]]]:
 
 
 def search(words: Sequence[str]) -> list[Section]:
-    """Return the sections that have all words, the best first."""
+    """Return the sections that contain all words, best first."""
     lower = [word.lower() for word in words]
     weights = [
         (section.weight(lower), section)
@@ -99,7 +99,7 @@ def search(words: Sequence[str]) -> list[Section]:
 
 
 def _sections(name: str, text: str) -> Iterator[Section]:
-    """Yield the sections of a page; a comment of a code block is no heading."""
+    """Yield the sections of a page; comments in code blocks are not headings."""
     lines = text.splitlines()
     heads = []
     code = False

@@ -1,4 +1,4 @@
-"""Real packets in real time: programs in the hosts of a scenario, on Linux, as root."""
+"""Emulation: programs in hosts of a scenario exchange real packets (Linux, root)."""
 
 import json
 import os
@@ -89,9 +89,9 @@ class Emulated:
 
     @property
     def missing(self) -> int:
-        """Packets that entered the engine and are unaccounted for.
+        """Number of packets that entered the engine and are unaccounted for.
 
-        Not 0 only if the engine has a bug.
+        A value other than 0 is a bug of the engine.
         """
         packets: dict[str, int] = self.data["packets"]
         made = ("offered", "copied", "cut", "answered", "injected")
@@ -143,8 +143,8 @@ class Options(TypedDict, total=False):
     internet: str | None
     """Host that is this machine itself.
 
-    Over the links of the scenario the other hosts reach what this machine reaches (IPv4, by the
-    kernel's NAT).
+    Over the links of the scenario, the other hosts reach everything that this machine reaches by
+    IPv4, through the kernel's NAT.
     """
     force: bool
     """Attach an interface even if the machine's own connection uses it."""
@@ -178,10 +178,10 @@ def emulate(
     command: Sequence[str] | None = None,
     **options: Unpack[Options],
 ) -> Emulated:
-    """Run a program in a host of a scenario, whose links carry its packets in real time.
+    """Run a program in a host of a scenario; the scenario's links carry its packets in real time.
 
-    Each node that a flow of the scenario begins or ends at becomes a host: a network namespace
-    with an address, which /etc/hosts knows by its name. The flows themselves are not run.
+    Each node at which a flow of the scenario begins or ends becomes a host. A host is a network
+    namespace with an address, which /etc/hosts lists by name. The flows themselves do not run.
     Needs Linux and root.
 
     Parameters
@@ -222,14 +222,12 @@ def transfer(
 ) -> Emulated:
     """Transfer checked data over the first flow's path, by the TCP of the kernel.
 
-    `size` is written as in scenarios ("10 MB"). Every byte is compared at the receiver, which
-    prints a line of JSON (to the file `output` if given); a wrong or missing one is exit code 1.
-    The file `counters` gets what the sender's kernel counted, by the names of /proc/net/snmp and
-    netstat.
-    `memory` has settings of net.ipv4 for the kernels of both ends, such as "tcp_wmem".
-    With `endpoints` the sender or the receiver or both are this package's TCP. The other options
-    are as for `emulate`, but for those about programs (host, servers, seconds), which there are
-    none of.
+    `size` is written as in scenarios ("10 MB"). The receiver compares every byte, and prints a line
+    of JSON (into the file `output` if given). A wrong or missing byte gives exit code 1. The file
+    `counters` gets the counters of the sender's kernel, by the names of /proc/net/snmp and netstat.
+    `memory` has settings of net.ipv4 for the kernels of both ends, such as "tcp_wmem". With
+    `endpoints`, one or both ends use farlink's TCP. The other options are those of `emulate`,
+    except options for programs (host, servers, seconds).
     """
     _check("transfer", options)
     of_programs = {
@@ -268,7 +266,7 @@ def transfer(
     options["servers"] = [] if sender in own else [(sender, serve)]
     done = _emulate(scenario, None if receiver in own else fetch, options, checked=count)
     if receiver in own:
-        # As the program would have.
+        # A program in a kernel host would write this line.
         fetched = done.data["endpoints"][receiver]["fetched"]
         if output is None:
             sys.stdout.write(json.dumps(fetched) + "\n")
@@ -276,7 +274,7 @@ def transfer(
         else:
             output.write_text(json.dumps(fetched) + "\n", encoding="utf-8")
         done.data["exit_code"] = int(not (fetched and fetched["correct"]))
-    # The sender ends with its transfer, so it is reported only if it failed.
+    # The sender ends with the transfer, so it is reported only if it failed.
     done.data["servers"] = [row for row in done.data["servers"] if row["exit_code"] != 0]
     return done
 
@@ -428,8 +426,8 @@ def _resolved(
 def signals(*, program: Callable[[], bool] | None) -> Iterator[list[int]]:
     """Leave Ctrl-C to the user's program, whose end also ends the emulation.
 
-    Without such a program, or before it runs, Ctrl-C ends the emulation, as SIGTERM and SIGHUP (the
-    end of the terminal) always do. The list has the numbers of SIGTERM and SIGHUP signals that
+    Without a program, or before it starts, Ctrl-C ends the emulation. SIGTERM and SIGHUP (the end
+    of the terminal) always end it. The list has the numbers of SIGTERM and SIGHUP signals that
     arrived.
     """
     received: list[int] = []
@@ -446,11 +444,11 @@ def signals(*, program: Callable[[], bool] | None) -> Iterator[list[int]]:
     handlers: list[tuple[int, Callable[[int, FrameType | None], None]]] = [(signal.SIGTERM, leave)]
     if program is not None:
         handlers.append((signal.SIGINT, leave_to_program))
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup sets it
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores SIGHUP.
         handlers.append((signal.SIGHUP, leave))
     try:
         before = [(number, signal.signal(number, handler)) for number, handler in handlers]
-    except ValueError:  # not the main thread: signals are somebody else's affair
+    except ValueError:  # Signals can be handled only in the main thread.
         yield received
         return
     try:

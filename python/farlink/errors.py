@@ -1,4 +1,4 @@
-"""The errors of this package: one hierarchy, with `FarlinkError` at its root."""
+"""Errors of this package, derived from `FarlinkError`."""
 
 from typing import TYPE_CHECKING
 
@@ -32,10 +32,10 @@ class FigureWarning(UserWarning):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C (or an exception of `progress`) ended a call when some runs were finished.
+    """Ctrl-C, or an exception of `progress`, ended a call after some runs were finished.
 
-    `result` is the result of the same call with as many runs as were finished for every TCP. The
-    class derives from `KeyboardInterrupt` and not from `FarlinkError`.
+    `result` has the runs that were finished for every TCP, and equals that of a call with this
+    number of runs. The class derives from `KeyboardInterrupt` and not from `FarlinkError`.
     """
 
     def __init__(self, result: "Result", asked: int) -> None:

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and names that stay inside their folder."""
+"""Files that are written completely or not at all, and names that stay inside their folder."""
 
 import errno
 import os
@@ -46,7 +46,7 @@ _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?|.*\.", re.IGN
 def check_name(name: str) -> None:
     """Raise `ScenarioError` unless a name can be that of a file or folder.
 
-    The rule is that of names in scenarios: no separator, no leading dot, and nothing that leads out
+    The rule is that of names in scenarios: no separator, no leading dot, and no part that leads out
     of the folder.
     """
     good = all(word.isalnum() or word in "._-+" for word in name)
@@ -64,7 +64,7 @@ def check_name(name: str) -> None:
 
 
 def as_name(text: str) -> str:
-    """Return a name that `check_name` accepts for any text."""
+    """Convert any text to a name that `check_name` accepts."""
     name = "".join(line if line.isalnum() or line in "._-+" else "-" for line in text)
     return name.encode()[:_LONGEST_NAME].decode(errors="ignore").lstrip(".") or "scenario"
 
@@ -91,7 +91,7 @@ def read_text(path: Path) -> str:
         raise ScenarioError(f"{shown(path)}: {reason(error)}") from error
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path}: byte {error.start} is not UTF-8 text") from error
-    except ValueError as error:  # a NUL in the name
+    except ValueError as error:  # The name contains a NUL.
         raise ScenarioError(f"{shown(path)}: {error}") from error
 
 
@@ -99,9 +99,10 @@ def read_text(path: Path) -> str:
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary name beside `path`, which replaces `path` at the end of the block.
 
-    An error removes the temporary file. Its suffix is that of `path`, because writers of figures
-    and tables choose a format by it. If `path` is a link, its target is replaced. A pipe, a device,
-    and the file that standard output or standard error goes to are written directly.
+    An error removes the temporary file. The temporary file has the suffix of `path`, because
+    writers of figures and tables derive the format from it. If `path` is a link, its target is
+    replaced. A pipe, a device, and the file to which standard output or standard error is
+    redirected are written directly.
     """
     out = _stream(path)
     if out is not None:
@@ -116,25 +117,25 @@ def replacing(path: Path) -> Iterator[Path]:
         raise OutputError(f"cannot write {shown(path)}: {reason(error)}") from error
     with _temporary(path, target.parent) as temporary:
         yield temporary
-        # mkstemp makes the file private; a file that the user named gets the usual mode.
+        # mkstemp creates a private file, but a file that the user named needs the usual mode.
         temporary.chmod(usual_mode(0o666))
         temporary.replace(target)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` as UTF-8, whole or not at all."""
+    """Write `text` as UTF-8, completely or not at all."""
     write_pieces(path, [text])
 
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> None:
-    """Write pieces of a text as UTF-8, whole or not at all."""
+    """Write pieces of a text as UTF-8, completely or not at all."""
     with replacing(path) as temporary, temporary.open("wb") as out:
         for piece in pieces:
             out.write(piece.encode())
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write `data`, whole or not at all."""
+    """Write `data`, completely or not at all."""
     with replacing(path) as temporary:
         temporary.write_bytes(data)
 
@@ -173,21 +174,21 @@ def check_directory(path: Path) -> None:
 
 
 def reason(error: Exception) -> str:
-    """Return the system's text of an error, as the end of a sentence."""
+    """Return the system's description of an error, as the end of a sentence."""
     return (getattr(error, "strerror", None) or str(error)).lower()
 
 
 def shown(path: Path | str) -> str:
     """Return a path for a message.
 
-    It is shortened, because the system may have refused it for its length.
+    The path is shortened, because the system may have rejected it for its length.
     """
     text = str(path)
     return text if len(text) <= 300 else f"{text[:150]}...{text[-50:]}"
 
 
 def usual_mode(asked: int) -> int:
-    """Return the mode that the user's umask leaves of 0o666 (files) or 0o777 (folders)."""
+    """Return the mode after the user's umask: from 0o666 for files, from 0o777 for folders."""
     mask = os.umask(0)
     os.umask(mask)
     return asked & ~mask
@@ -196,7 +197,7 @@ def usual_mode(asked: int) -> int:
 def inside(folder: Path, *names: str) -> Path:
     """Return the path of names below a folder.
 
-    The names come from a file, and none of them may lead out of the folder.
+    The names come from a file. An error is raised if a name would lead out of the folder.
 
     Raises
     ------
@@ -212,8 +213,8 @@ def inside(folder: Path, *names: str) -> Path:
 def kept(path: Path) -> Iterator[None]:
     """Lock an unfinished file or folder while this process lives.
 
-    The system releases the lock when the process ends, in whatever way; `sweep` removes unlocked
-    leftovers. On systems without such locks nothing is removed.
+    The system releases the lock when the process ends in any way, and `sweep` removes unlocked
+    leftovers. On systems without such locks no file is removed.
     """
     handle = _lock(path)
     try:
@@ -246,8 +247,8 @@ def _temporary(path: Path, folder: Path) -> Iterator[Path]:
 def _stream(path: Path) -> Path | int | None:
     """Return the file or descriptor to write directly, or None for an ordinary file.
 
-    A pipe or a device is opened as it is. The file that standard output or standard error goes to
-    is returned as a descriptor, so that output is appended.
+    A pipe or a device is opened directly. For the file to which standard output or standard error
+    is redirected, the descriptor is returned, so that output is appended.
     """
     try:
         status = path.stat()
@@ -298,11 +299,11 @@ _SWEPT: set[Path] = set()
 def _lock(path: Path) -> int | None:
     """Lock a file or folder and return its descriptor.
 
-    None if another process has the lock, or if the system has no locks.
+    Returns None if another process has the lock, or if the system has no locks.
     """
     try:
         import fcntl
-    except ImportError:  # Windows
+    except ImportError:  # Windows has no such locks.
         return None
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:

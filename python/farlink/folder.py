@@ -1,7 +1,7 @@
-"""Folder of results, which is filled as a whole and emptied of farlink's earlier files.
+"""Folder of results, which is replaced as a whole except for files of other programs.
 
-The folder has a list of these files, each with the SHA-256 of its content. A later run into the
-same folder removes the listed files and keeps files of others and files that were edited since.
+The folder contains a list of farlink's files, each with the SHA-256 of its content. A later run
+into the folder removes the listed files. It keeps other files, and listed files that were edited.
 """
 
 import json
@@ -26,11 +26,11 @@ FORMAT = "farlink-files/1"
 
 @contextmanager
 def filling(directory: Path, *, last: str) -> Iterator[Path]:
-    """Yield an empty folder; at the end `directory` gets its content.
+    """Yield an empty folder, whose content replaces that of `directory` at the end.
 
-    On an error, or if the process is killed, `directory` stays as it was. If the process is killed
-    while files are put in place, the file `last` is missing, because it is put in place after all
-    others. Of the earlier content only files that an earlier `filling` made are removed.
+    On an error, or if the process is killed, `directory` does not change. If the process is killed
+    while files are moved into place, the file `last` is missing, because it is moved last. Of the
+    earlier content only files that an earlier `filling` wrote are removed.
 
     Raises
     ------
@@ -63,10 +63,10 @@ def filling(directory: Path, *, last: str) -> Iterator[Path]:
 
 
 def holds(directory: Path, name: str, digest: str) -> bool:
-    """Return whether all files of `filling` are there, unchanged, and `name` has a mark.
+    """Return whether all files of `filling` are present and unchanged, and `name` has a mark.
 
-    The mark is `digest` among its first characters. A caller that would write the same content can
-    then leave the folder.
+    The mark is `digest` among the first characters of the file. A caller that would write this
+    content again can then skip the writing.
     """
     try:
         names = listed(directory)
@@ -126,7 +126,7 @@ def _remove_empty(path: Path, base: Path) -> None:
     while path != base:
         try:
             path.rmdir()
-        except OSError:  # others have files there
+        except OSError:  # The folder contains files of other programs.
             return
         path = path.parent
 

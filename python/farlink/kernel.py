@@ -43,8 +43,8 @@ _RECOVERY, _LOSS = 3, 4
 class KernelTrace:
     """State of the kernel's TCP every 50 ms, for every connection of every host.
 
-    The name of a flow has both ends of its connection ("10.0.0.1:5001-10.0.0.3:40000"). Its side
-    "from" is the end that sent more.
+    The name of a flow has both ends of its connection ("10.0.0.1:5001-10.0.0.3:40000"). The side
+    "from" is the end that sent more data.
     """
 
     def __init__(self, samples: "pd.DataFrame", done: Emulated) -> None:
@@ -128,9 +128,9 @@ class KernelTrace:
 
     @property
     def flows(self) -> list[str]:
-        """Names of the connections, by falling amount of data.
+        """Names of the connections, by decreasing amount of data.
 
-        The amount is read at either end, because an end that listens for IPv6 too is not sampled.
+        The amount is read at either end, because an end that also listens for IPv6 is not sampled.
         """
         carried = self._samples[["bytes", "acked"]].max(axis=1)
         most = carried.groupby(self._samples["flow"], observed=True).max()
@@ -139,17 +139,17 @@ class KernelTrace:
     def plots(self, tcp: str = "kernel", pcap: Path | None = None) -> "Plots":
         """Return the figures of a result for these samples.
 
-        `cwnd` needs nothing else; `sequence` and `first_loss` need the captures of the run in the
-        directory `pcap`. `tcp` is the name of the kernel's TCP in the figures.
+        `cwnd` needs only the samples. `sequence` and `first_loss` need the captures of the run in
+        the directory `pcap`. `tcp` is the name of the kernel's TCP in the figures.
         """
         from farlink.plot import Plots
 
-        # `_Observed` has everything that figures ask of a `Result`, which is for simulated runs
-        # only.
+        # Figures are made for a `Result` of simulated runs. `_Observed` has the parts of it that
+        # they use.
         return Plots(cast("Result", _Observed(self, self._done, tcp, pcap)))
 
     def write(self, directory: Path) -> list[Path]:
-        """Write every trace to `directory` as Parquet, each file whole or not at all."""
+        """Write every trace to `directory` as Parquet, each file completely or not at all."""
         written = []
         for name in NAMES:
             path = directory / f"{name}.parquet"

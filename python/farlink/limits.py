@@ -1,4 +1,4 @@
-"""Limits of a transfer: shares of its time, and the sentence that names the main one."""
+"""Limits of a transfer: their shares of time, and a sentence that names the main limit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,17 +42,17 @@ _SAYS = {
     "recovery": "the repair of losses limits {who} ({share})",
     "timeouts": "waiting for time-outs limits {who} ({share})",
 }
-"""Sentences for limits other than "NAME limits WHO (SHARE)"."""
+"""Sentences for limits that do not have the form "NAME limits WHO (SHARE)"."""
 
 
 @dataclass(frozen=True)
 class _Shares:
-    """Shares of one TCP: the mean of each share over flows and runs, and the rows behind it."""
+    """Shares of one TCP: the mean of each share over flows and runs, and the rows for it."""
 
     tcp: str
     shares: Mapping[str, float]
     windows: Sequence[float]
-    """Largest receive window that each flow was offered, in bytes."""
+    """Largest receive window that was advertised to each flow, in bytes."""
     round_trips: Sequence[float]
     """Mean round trip of each flow, in seconds."""
 
@@ -79,12 +79,12 @@ class _Shares:
 
     @property
     def kind(self) -> str | None:
-        """Limit that holds for most of the time, or None."""
+        """Limit that applies for most of the time, or None."""
         return self.greatest if self.shares[self.greatest] > _MOST else None
 
 
 def table(result: "Result") -> "Table | None":
-    """Return the shares in percent, a row per TCP, or None if no flow has shares."""
+    """Return the shares in percent, one row per TCP, or None if no flow has shares."""
     from rich import box
     from rich.table import Table
 
@@ -102,7 +102,7 @@ def table(result: "Result") -> "Table | None":
 
 
 def sentences(result: "Result", busiest: str, used: Mapping[str, float]) -> list[str]:
-    """Return sentences about what limits the TCPs; TCPs with the same limit share a sentence.
+    """Return sentences on the limits of the TCPs; TCPs with one limit share a sentence.
 
     `busiest` names the most used link direction, and `used` is its utilisation under each TCP.
     """
@@ -118,7 +118,7 @@ def sentences(result: "Result", busiest: str, used: Mapping[str, float]) -> list
             who = _who([row.tcp for row in group], len(rows))
             usual = f"the {KINDS[kind]} limits {{who}} ({{share}})"
             text = _SAYS.get(kind, usual).format(who=who, share=_share(group, kind))
-            # Behind the queue of a full link flows wait for their windows too, but the link bounds
+            # In the queue of a full link, flows also wait for their windows, but the link limits
             # their rates.
             bound = kind == "receive_window" and not full
             lines = [text + (_bound(group) if bound else "")]
@@ -167,12 +167,12 @@ def _bound(group: Sequence[_Shares]) -> str:
 
 
 def _digits(value: float) -> str:
-    """Return a number with three significant digits, and with all places before the point."""
+    """Return a number with three significant digits, and all digits before the decimal point."""
     return f"{float(f'{value:.3g}'):,.10g}"
 
 
 def _mixed(row: _Shares) -> str:
-    """Return a sentence with the greatest shares of a TCP without a main limit."""
+    """Return a sentence with the largest shares of a TCP without a main limit."""
     kinds = sorted(KINDS, key=lambda kind: -row.shares[kind])[:3]
     shares = [f"{KINDS[kind]} {100 * row.shares[kind]:.0f} %" for kind in kinds]
     return f"no one thing limits {row.tcp} for most of the time: {', '.join(shares)}"

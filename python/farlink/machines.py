@@ -1,4 +1,4 @@
-"""Emulation on several machines: a unit with the links, and gateways that are its hosts."""
+"""Emulation on several machines: a unit with the links, and gateways that are the hosts."""
 
 import ipaddress
 import json
@@ -23,14 +23,14 @@ Notice = Callable[[str], None]
 
 
 def key(text: str | None) -> str:
-    """Return a key as text: a new one, the given one, or with @FILE the one in a file."""
+    """Return a key as text: a new key, the given key, or with @FILE the key in a file."""
     if text is None:
         return str(_engine("new_key")())
     return key_in(Path(text[1:]), f"--key {text}") if text.startswith("@") else text
 
 
 def key_in(path: Path, option: str) -> str:
-    """Return the key in a file that the option `option` names."""
+    """Return the key in the file that was given for the option `option`."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -45,7 +45,7 @@ def unit(
     notice: Notice,
     options: emulation.Options,
 ) -> emulation.Emulated:
-    """Carry the packets of gateways over the links, until Ctrl-C or for `seconds`.
+    """Carry packets between gateways over the links, until Ctrl-C or for `seconds`.
 
     Every host of the scenario is a gateway that joins with `key`, except those that `options` makes
     hosts of this machine (`endpoints`, `attach`).
@@ -76,10 +76,10 @@ def gateway(
     seconds: float | None = None,
     plain: bool = False,
 ) -> dict[str, Any]:
-    """Be a host of a unit's scenario on this machine.
+    """Join a unit as one of its scenario's hosts, on this machine.
 
-    It runs until the program in it ends, or until Ctrl-C. `track` is the position of the machine
-    over time: seconds from the start, and metres to the right and up. Returns the counters;
+    The gateway runs until its program ends, or until Ctrl-C. `track` has the position of the
+    machine over time: seconds from the start, and metres to the right and up. Returns the counters;
     "exit_code" is that of the program, and "unit_ended" whether the unit ended the session.
     """
     to, port = address("--join", join)
@@ -106,7 +106,7 @@ def gateway(
         joined = True
         notice(line)
 
-    # Before the unit has answered no program runs that Ctrl-C could end.
+    # Until the unit has answered, no program runs that could receive Ctrl-C.
     with emulation.signals(program=(lambda: joined) if program else None):
         done: dict[str, Any] = json.loads(engine(emulation.utf8(json.dumps(asked)), heard))
     if not done["address"]:
@@ -163,7 +163,7 @@ def address(option: str, text: str) -> tuple[str, int]:
 
 
 def _numbers(text: str, count: int) -> list[float] | None:
-    """Return numbers between commas that are possible positions (m) or times (s)."""
+    """Parse comma-separated numbers that can be positions (m) or times (s)."""
     try:
         results = [float(part) for part in text.split(",")]
     except ValueError:

@@ -1,4 +1,4 @@
-"""Rows of a result that was just simulated, built from the engine's columns when read."""
+"""Rows of the result of a simulation, built from the engine's columns when they are read."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ _LABELS = {
 }
 
 _OF_RUNS = ("events", "simulated_s")
-"""Numbers of a run that are not measures."""
+"""Columns of a run that are not measures."""
 
 Row = Mapping[str, Any]
 """Row of a part of a result: "tcp", keys that identify the row, and "metrics"."""
@@ -160,7 +160,7 @@ _METRIC = """\
 
 @cache
 def _of_one(name: str, unit: str) -> str:
-    """Return the text of a metric of one run with places for its mean, n and value."""
+    """Return the text of a metric of one run, with placeholders for mean, n and value."""
     fixed = (json.dumps(item).replace("%", "%%") for item in (name, unit))
     return _METRIC % (next(fixed), "%s", "null", "null", "%s", next(fixed), "%s")
 

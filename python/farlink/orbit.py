@@ -1,7 +1,7 @@
 """Delay over satellites on real orbits, from two-line elements.
 
-This needs the package `sgp4` (extra `orbits`). The result is a table that a link reads as
-`delay_trace` and `loss_trace`; see docs/channels/orbit.md.
+The module needs the package `sgp4` (extra `orbits`). It returns a table for the keys `delay_trace`
+and `loss_trace` of a link; see docs/channels/orbit.md.
 """
 
 import math
@@ -30,7 +30,7 @@ EXAMPLE = "walker-66-780km.tle"
 _LIGHT = 299_792.458  # km/s
 _EQUATOR = 6378.137  # km, WGS 84
 _FLATTENING = 1 / 298.257_223_563
-_MU = 398_600.8  # km^3/s^2, WGS 72, as SGP4 has it
+_MU = 398_600.8  # km^3/s^2, WGS 72, as in SGP4
 _EQUATOR_72 = 6378.135  # km
 _MOST_ROWS = 10_000_000
 _CHUNK = 256
@@ -38,7 +38,7 @@ _CHUNK = 256
 
 @dataclass(frozen=True)
 class Place:
-    """Place on the ground: degrees north and east, metres above the ellipsoid."""
+    """Place on the ground: degrees north and east, and metres above the ellipsoid."""
 
     latitude: float
     longitude: float
@@ -68,7 +68,7 @@ def example() -> str:
 
 
 def read_tle(text: str, origin: str = "elements") -> list[Elements]:
-    """Read two-line elements, with or without lines of names; lines with # are skipped.
+    """Read two-line elements, with or without lines of names; lines that begin with # are skipped.
 
     Raises
     ------
@@ -177,11 +177,11 @@ def delay_trace(
     interval: float = 15.0,
     handover_time: float = 0.0,
 ) -> "pd.DataFrame":
-    """Return the one-way delay over the satellites above a place, over time.
+    """Return the one-way delay over satellites over time, from two-line elements.
 
-    Every `interval` seconds the satellite that stands highest over the user is chosen among those
-    that both user and gateway see above `min_elevation`. Packets go up to it and down to the
-    gateway.
+    Every `interval` seconds the satellite in use is chosen anew. It is the one with the highest
+    elevation for the user, among those that user and gateway see above `min_elevation`. Packets go
+    up to this satellite and down to the gateway.
 
     Parameters
     ----------
@@ -252,13 +252,13 @@ def _rows(
     for satellite in np.unique(of_row[of_row >= 0]):
         rows = np.flatnonzero(of_row == satellite)
         positions = satellites.positions([satellite], times[rows])[0]
-        up, elevation[rows] = _look(positions, user)
-        down, _ = _look(positions, gateway)
+        up, elevation[rows] = _range_and_elevation(positions, user)
+        down, _ = _range_and_elevation(positions, gateway)
         delay[rows] = (up + down) / _LIGHT * 1e3
     return pd.DataFrame(
         {
             "time (s)": times,
-            # Without a satellite everything is lost, and the delay keeps its last value.
+            # Without a satellite all packets are lost, and the delay keeps its last value.
             "delay (ms)": pd.Series(delay).ffill().bfill().to_numpy(),
             "loss": (of_row < 0).astype(int),
             "satellite": [satellites.names[i] if i >= 0 else "" for i in of_row],
@@ -316,7 +316,7 @@ class _Satellites:
             self._fraction = since - math.floor(since)
 
     def positions(self, which: Sequence[int] | None, seconds: "Array") -> "Array":
-        """Return positions in km by satellite, time and axis; NaN where SGP4 gives none."""
+        """Return positions in km by satellite, time and axis; NaN where SGP4 has no solution."""
         import numpy as np
         from sgp4.api import SatrecArray
 
@@ -358,8 +358,8 @@ def _choose(
     chosen = np.full(len(epochs), -1)
     for begin in range(0, len(epochs), _CHUNK):
         positions = satellites.positions(None, epochs[begin : begin + _CHUNK])
-        _, high = _look(positions, user)
-        _, other = _look(positions, gateway)
+        _, high = _range_and_elevation(positions, user)
+        _, other = _range_and_elevation(positions, gateway)
         seen = (high >= min_elevation) & (other >= min_elevation)
         high = np.where(seen, high, -np.inf)
         best = high.argmax(axis=0)
@@ -367,7 +367,7 @@ def _choose(
     return chosen
 
 
-def _look(positions: "Array", place: Place) -> tuple["Array", "Array"]:
+def _range_and_elevation(positions: "Array", place: Place) -> tuple["Array", "Array"]:
     """Return distance (km) and elevation (degrees) of positions, seen from a place."""
     import numpy as np
 

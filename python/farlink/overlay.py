@@ -1,4 +1,4 @@
-"""Captured connection beside simulations of the path that was fitted to it."""
+"""Comparison of a captured connection with simulations of the path that was fitted to it."""
 
 import json
 import math
@@ -33,10 +33,10 @@ MEASURES = {
     "rtt_p95": ("95 % of the round trips below", "s"),
     "flight_max": ("largest flight", "B"),
 }
-"""Compared measures, counted as by `Capture.summary`: name and unit."""
+"""Measures that are compared, defined as in `Capture.summary`: name and unit."""
 
 _CLOSE = 0.05
-"""Share of the mean within which a captured value fits, even if the runs hardly vary."""
+"""Minimum half width of the range, as a share of the mean, for runs that hardly vary."""
 
 _SNAPLEN = 120
 
@@ -76,7 +76,7 @@ class Verdict:
 
     @property
     def fits(self) -> bool:
-        """Whether the captured value lies in the range of a further run."""
+        """Whether the captured value lies in the range for a further run."""
         low, high = self.range
         return low <= self.captured <= high
 
@@ -84,7 +84,7 @@ class Verdict:
 class Overlay:
     """Result of a comparison with a capture.
 
-    `data` is what `save` writes as JSON.
+    `save` writes the value of `data` as JSON.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Overlay:
 
     @property
     def closest(self) -> str:
-        """TCP whose means are nearest to the captured values, in ratio, over all measures."""
+        """TCP whose means are closest to the captured values, by ratios over all measures."""
 
         def apart(tcp: str) -> float:
             rows = [verdict for verdict in self.verdicts if verdict.tcp == tcp]
@@ -189,7 +189,8 @@ def overlay(
 ) -> Overlay:
     """Fit the path of a captured connection, simulate the transfer, and compare.
 
-    The simulated transfer is captured at the same end, and both captures are read alike.
+    The simulated transfer is captured at the corresponding end, and both captures are analysed in
+    one way.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Sizes and fonts of figures by the paper that they are for, without matplotlib."""
+"""Sizes and fonts of figures for different papers, without matplotlib."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,7 +9,7 @@ from farlink.errors import ScenarioError
 __all__ = ["PAGE", "SIZES", "Fonts", "Paper", "Size", "read_fonts", "read_size", "written_size"]
 
 PAGE = 7.0
-"""Width in inches of the text of a page with two columns."""
+"""Width in inches of the text of a two-column page."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ SIZES = {
     "page": Paper(),
     "slide": Paper(10.0, 5.625, scale=1.4),
 }
-"""Paper by name: a column of a page, a page, a slide (16:9)."""
+"""Paper by name: a column of a page, a page, or a slide (16:9)."""
 
 _FONTS: tuple[Fonts, ...] = ("sans", "tex")
 
 _LEAST, _MOST = 2.0, 40.0
-"""Least and greatest side of a figure in inches."""
+"""Smallest and largest side of a figure in inches."""
 
 
 def read_size(size: Any) -> Paper:  # noqa: ANN401 (whatever was written)
@@ -64,7 +64,7 @@ def read_size(size: Any) -> Paper:  # noqa: ANN401 (whatever was written)
 
 
 def read_fonts(fonts: Any) -> Fonts:  # noqa: ANN401 (whatever was written)
-    """Return the fonts if their name is known, or raise `ScenarioError`."""
+    """Check the name of fonts and return it; raise `ScenarioError` for an unknown name."""
     for known in _FONTS:
         if fonts == known:
             return known

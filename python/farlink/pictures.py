@@ -1,4 +1,4 @@
-"""Warnings for figures that could not be drawn, so that all other output is still written."""
+"""Warnings for figures that cannot be drawn, so that all other output is still written."""
 
 import traceback
 import warnings
@@ -13,7 +13,7 @@ __all__ = ["failure", "optional", "warn"]
 
 @contextmanager
 def optional(figure: str, *, refuses: bool = False) -> Iterator[None]:
-    """Turn an error in a block that draws `figure` into a `FigureWarning`.
+    """Convert an error in a block that draws `figure` to a `FigureWarning`.
 
     With `refuses` a `ScenarioError` is raised instead, because the user asked for an impossible
     figure.
@@ -27,7 +27,7 @@ def optional(figure: str, *, refuses: bool = False) -> Iterator[None]:
 
 
 def failure(error: Exception) -> str:
-    """Return the reason of an error in one line; for a bug, with its line of code."""
+    """Return the reason of an error in one line; for a bug, also the line of code."""
     text = " ".join(str(error).split())
     if isinstance(error, FarlinkError):
         return text

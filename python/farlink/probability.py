@@ -1,4 +1,4 @@
-"""Probability functions of intervals and tests, without SciPy: its package has 110 MB.
+"""Probability functions of intervals and tests, without SciPy, whose package has 110 MB.
 
 The incomplete beta and gamma functions are those of the Rust crate `statrs`: relative errors are
 below 1e-8 for shapes up to 40,000. Quantiles are found by bisection.
@@ -84,7 +84,7 @@ def chi_square_quantile(degrees: float, probability: float) -> float:
 
 
 def root(rising: Callable[[float], float], low: float, high: float) -> float:
-    """Return the zero of a function that rises from `low` to `high`, to the last bit."""
+    """Return the zero of an increasing function between `low` and `high`, to the last bit."""
     while low < (middle := (low + high) / 2) < high:
         if rising(middle) < 0:
             low = middle

@@ -1,4 +1,4 @@
-"""Parallel writing of files by forked copies of this process."""
+"""Parallel writing of files by forks of this process."""
 
 import gc
 import os
@@ -24,24 +24,24 @@ _NUMBER = 4
 
 
 FileTask = tuple[str, Callable[[], list[Path] | str]]
-"""Name of an output, and the function that writes it.
+"""Output with its name, and the function that writes it.
 
 The function returns the paths, or the reason why there is no figure.
 """
 
 
 def write_all(
-    tasks: Sequence[FileTask], processes: int, tell: Callable[[str], None] | None
+    tasks: Sequence[FileTask], processes: int, notify: Callable[[str], None] | None
 ) -> list[Path]:
     """Write files with at most `processes` processes, and return their paths.
 
-    `tell` is called with the name of each task before this process starts it. A figure without
+    `notify` is called with the name of each task before this process starts it. A figure without
     paths becomes a `FigureWarning`.
     """
     done = done_by(
         processes,
         [write for _, write in tasks],
-        lambda number: tell(tasks[number][0]) if tell else None,
+        lambda number: notify(tasks[number][0]) if notify else None,
     )
     written: list[Path] = []
     for (name, _), paths in zip(tasks, done, strict=True):
@@ -53,14 +53,14 @@ def write_all(
 
 
 def done_by(
-    processes: int, tasks: Sequence[Callable[[], _Done]], tell: Callable[[int], None]
+    processes: int, tasks: Sequence[Callable[[], _Done]], notify: Callable[[int], None]
 ) -> list[_Done]:
     """Run all tasks with at most `processes` processes and return the result of each.
 
     The other processes are forks of this one (Linux only) and share its memory; each takes the next
-    task when it has finished one. Tasks that a fork could not do are run in this process at the
-    end, so errors are those of a run without forks. `tell` is called with the number of each task
-    that this process runs.
+    task when it has finished one. Tasks that failed in a fork are run again in this process at the
+    end, so that errors are those of a run without forks. `notify` is called with the number of each
+    task that this process runs.
     """
     copies: list[_Copy[_Done]] = []
     done: dict[int, _Done] = {}
@@ -77,7 +77,7 @@ def done_by(
                 gc.freeze()
                 copies.extend(_Copy.start(tasks, numbers) for _ in others)
             for number in _taken(numbers):
-                tell(number)
+                notify(number)
                 done[number] = tasks[number]()
             for copy in copies:
                 done |= copy.done()
@@ -87,7 +87,7 @@ def done_by(
             gc.unfreeze()
     for number, task in enumerate(tasks):
         if number not in done:
-            tell(number)
+            notify(number)
             done[number] = task()
     return [done[number] for number in range(len(tasks))]
 
@@ -112,8 +112,8 @@ class _Copy(Generic[_Done]):
         """
         ours, theirs = os.pipe()
         with warnings.catch_warnings():
-            # Python warns of other threads at a fork. Those of a progress display do not run in the
-            # fork, and tasks do not take their locks.
+            # Python warns if a process with other threads forks. Threads of a progress display do
+            # not run in the fork, and tasks do not take their locks.
             warnings.simplefilter("ignore", DeprecationWarning)
             process = os.fork()
         if process:
@@ -138,6 +138,6 @@ class _Copy(Generic[_Done]):
     def end(self) -> None:
         """Stop the fork if it is still running, and wait for it."""
         self.answer.close()
-        with suppress(ProcessLookupError, ChildProcessError):  # where SIGCHLD is ignored
+        with suppress(ProcessLookupError, ChildProcessError):  # raised where SIGCHLD is ignored
             os.kill(self.process, signal.SIGTERM)
             os.waitpid(self.process, 0)

@@ -1,9 +1,9 @@
 """Rain fades of a satellite link from its place, elevation and frequency.
 
 The models are those of the ITU-R recommendations as the package `itur` computes them: rain
-attenuation by P.618, rainfall by P.837, height of rain by P.839, height of the place by P.1511.
-They give the attenuation that is exceeded in a share of an average year. Its change over time
-follows the synthesiser of P.1853.
+attenuation by P.618, rainfall by P.837, height of rain by P.839, height of the place by P.1511. The
+models give the attenuation that is exceeded in a share of an average year. The change of
+attenuation over time follows the synthesiser of P.1853.
 """
 
 import math
@@ -38,7 +38,7 @@ attenuation falls to 0 linearly in the logarithm of the percentage.
 _MOST_ROWS = 1_000_000
 _GEO_KM = 35_786.0
 _CIRCULAR = 45.0
-"""Tilt in degrees that represents circular polarisation (P.838)."""
+"""Tilt in degrees that stands for circular polarisation (P.838)."""
 _FREQUENCIES = {"MHz": 1e-3, "GHz": 1.0}
 
 
@@ -85,9 +85,9 @@ class Rain:
     def probability(self, margin_db: float) -> float:
         """Return the share of the year in which rain attenuation exceeds the margin.
 
-        This is the inverse of `attenuation`. Outside of the range of P.618 the nearer bound is
-        returned: 0.05 for a margin that is exceeded more often, 0.00001 for one that is exceeded
-        less often.
+        This is the inverse of `attenuation`. Outside of the range of P.618 the closest bound is
+        returned: 0.05 for a margin that is exceeded more often, 0.00001 for a margin that is
+        exceeded less often.
         """
         if not margin_db > 0:
             raise ScenarioError(f"margin {margin_db:g} dB: write more than 0 dB")
@@ -111,8 +111,8 @@ class Rain:
     def channel(self, margin_db: float, duration: str) -> dict[str, Any]:
         """Return a channel that loses all packets in fades of this mean duration ("60 s").
 
-        The share of time in fades is `probability`. The recommendations used here give no
-        durations, so the caller chooses one.
+        The share of time in fades is `probability`. The recommendations give no durations, so the
+        caller must choose one.
         """
         seconds = units.parse_time(duration)
         if seconds is None or not 0 < seconds <= 3600:
@@ -128,11 +128,11 @@ class Rain:
         storm: float | None = None,
         seed: int = 1,
     ) -> "pd.DataFrame":
-        """Return attenuation and Es/N0 over time, as a `rate_trace` with `symbol_rate` reads them.
+        """Return attenuation and Es/N0 over time, in the form of a `rate_trace` with `symbol_rate`.
 
-        The attenuation is the quantile of P.618 at the share Q(x), with x a stationary
-        Gaussian process of autocorrelation exp(-BETA t) (P.1853-1). Es/N0 is that of a clear
-        sky minus the attenuation. The noise that the rain itself radiates is left out.
+        The attenuation is the quantile of P.618 at the share Q(x), with x a stationary Gaussian
+        process of autocorrelation exp(-BETA t) (P.1853-1). Es/N0 is the clear-sky value minus the
+        attenuation. Noise radiated by the rain is not included.
 
         Parameters
         ----------

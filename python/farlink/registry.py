@@ -1,4 +1,4 @@
-"""Measures and traces of the engine, read from its one list."""
+"""Measures and traces of the engine, read from its registry."""
 
 import json
 import math
@@ -23,7 +23,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of a flow, of a direction of a link or of a run."""
+    """Measure of a flow, of a direction of a link, or of a run."""
 
     name: str
     scope: str
@@ -31,8 +31,8 @@ class Measure:
     kind: str
     combine: str
     pooled: Sequence[str]
-    """Measures of the part and of the rest from which a pooled share is computed; empty for other
-    measures.
+    """Measures of the numerator and of the rest, from which a pooled share is computed; empty for
+    other measures.
     """
     definition: str
 
@@ -46,7 +46,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class TraceKind:
-    """Trace: its columns with their units, and the table of the engine that contains them."""
+    """Trace: its columns with units, and the table of the engine that contains them."""
 
     name: str
     table: str
@@ -79,7 +79,7 @@ def traces() -> Mapping[str, TraceKind]:
 
 
 def quantities() -> list[dict[str, str]]:
-    """Return the quantities that each congestion control has in the trace `control`."""
+    """Return the quantities of each congestion control in the trace `control`."""
     return _registry()["quantities"]
 
 

@@ -108,7 +108,7 @@ class Result:
 
     @property
     def tcp(self) -> list[str]:
-        """Names of the TCPs, in the order asked for."""
+        """Names of the TCPs, in the order of the request."""
         return list(self._head["tcp"])
 
     @property
@@ -123,7 +123,7 @@ class Result:
 
     @property
     def wall_s(self) -> float:
-        """Seconds that it took."""
+        """Wall time of all runs (s)."""
         return float(self._head["wall_s"])
 
     @property
@@ -138,7 +138,7 @@ class Result:
 
     @cached_property
     def summary(self) -> "pd.DataFrame":
-        """Flow metrics: a row per TCP and flow, and per metric four columns.
+        """Flow metrics: one row per TCP and flow, and four columns per metric.
 
         The columns are (metric, "mean"), (metric, "ci95_low"), (metric,
         "ci95_high") and (metric, "n"); `attrs["units"]` has the unit of each
@@ -148,14 +148,14 @@ class Result:
 
     @cached_property
     def links(self) -> "pd.DataFrame":
-        """Link metrics: like `summary`, with a row per TCP, link and direction."""
+        """Link metrics: like `summary`, with one row per TCP, link and direction."""
         return _frame(self.rows("links"), ["tcp", "link", "direction"])
 
     @cached_property
     def agents(self) -> "pd.DataFrame":
-        """Counters of agents: like `summary`, with a row per TCP, agent, its node and link.
+        """Counters of agents: like `summary`, with one row per TCP, agent, its node and link.
 
-        Agents of different kinds have different counters; there are no rows without agents.
+        Agents of different kinds have different counters. Without agents the table is empty.
         """
         import pandas as pd
 
@@ -164,9 +164,9 @@ class Result:
 
     @cached_property
     def handoffs(self) -> "pd.DataFrame":
-        """Costs of handoffs: like `summary`, with a row per TCP and host that moves.
+        """Costs of handoffs: like `summary`, with one row per TCP and moving host.
 
-        There are no rows if none does.
+        Without a moving host the table is empty.
         """
         import pandas as pd
 
@@ -175,7 +175,7 @@ class Result:
 
     @cached_property
     def fairness(self) -> "pd.DataFrame":
-        """Fairness over the flows of a run: like `summary`, with a row per TCP.
+        """Fairness over the flows of a run: like `summary`, with one row per TCP.
 
         The metric is `jain`, NaN for a single flow.
         """
@@ -183,7 +183,7 @@ class Result:
 
     @cached_property
     def values(self) -> "pd.DataFrame":
-        """Flow metrics of each run: a row per TCP, flow and run."""
+        """Flow metrics of each run: one row per TCP, flow and run."""
         import pandas as pd
 
         table: dict[str, Any] = {"tcp": [], "flow": [], "run": []}
@@ -215,14 +215,14 @@ class Result:
 
         Goodput, bytes and counts are summed over the flows of each run. `loss_rate` is that of all
         datagrams together, and other metrics are averaged. The estimate is over the runs. `udp`
-        restricts it to flows of datagrams (True) or over TCP (False); the estimate is empty if
-        there is no such flow.
+        restricts it to datagram flows (True) or TCP flows (False); without such a flow the estimate
+        is empty.
         """
         return mean_ci95(self._totals(metric, tcp, udp=udp))
 
     @cached_property
     def runs_are_alike(self) -> bool:
-        """Whether several runs gave the same numbers, because nothing in the scenario is random."""
+        """Whether several runs gave equal numbers, because the scenario has no randomness."""
         return self.runs > 1 and all(
             len(set(values_of(row, name))) == 1
             for part in ("results", "links")
@@ -242,32 +242,32 @@ class Result:
 
     @property
     def goodput_to_add(self) -> str:
-        """Name of the metric in which the goodputs of all flows over TCP may be added.
+        """Name of the metric of TCP flows whose goodputs may be added.
 
-        With several flows it is `goodput_over_run`: goodputs over each flow's own duration do not
-        add up to what the path carried.
+        With several flows it is `goodput_over_run`, because goodputs over each flow's own duration
+        do not add up to the throughput of the path.
         """
         known = self.rows("results")[0]["metrics"]
         several = len(self.tcp_flows()) > 1
         return "goodput_over_run" if several and "goodput_over_run" in known else "goodput"
 
     def difference(self, metric: str, a: str, b: str, *, udp: bool | None = None) -> Estimate:
-        """Estimate by how much TCP `a` is above TCP `b`, run by run.
+        """Estimate by how much TCP `a` exceeds TCP `b`, run by run.
 
-        Run k of both has the same channel, so the interval is that of the paired differences (see
-        `stats.paired_difference`). `udp` is as in `total`.
+        In run k both TCPs have the same channel, so the interval is that of the paired differences
+        (see `stats.paired_difference`). `udp` is as in `total`.
         """
         return paired_difference(self._totals(metric, a, udp=udp), self._totals(metric, b, udp=udp))
 
     def median(self, metric: str, tcp: str, *, udp: bool | None = None) -> Estimate:
-        """Estimate the median over the runs of a flow metric over all flows of a TCP.
+        """Estimate the median over the runs of a flow metric of all flows of a TCP.
 
         Flows are combined as in `total`. The median is in `mean`; see `stats.median_ci95`.
         """
         return median_ci95(self._totals(metric, tcp, udp=udp))
 
     def per_run(self, metric: str, tcp: str, *, udp: bool | None = None) -> list[float | None]:
-        """Return a flow metric over all flows of a TCP, run by run (see `total`)."""
+        """Return a flow metric of all flows of a TCP, run by run (see `total`)."""
         return self._totals(metric, tcp, udp=udp)
 
     @property
@@ -280,10 +280,9 @@ class Result:
     ) -> "pd.DataFrame":
         """Return a trace as a table with `time` in seconds and units in `attrs["units"]`.
 
-        Runs are repeatable, so the first call for a TCP and run simulates that
-        run once more with its probes on, and keeps the tables. The trace packets
-        is collected only if it is asked for, because it has a row for each packet
-        and link.
+        Runs can be repeated exactly. The first call for a TCP and run therefore simulates that run
+        again with traces, and stores the tables. The trace "packets" is collected only on request,
+        because it has a row for each packet and link.
 
         Parameters
         ----------
@@ -322,7 +321,7 @@ class Result:
         bin_s: float | None = None,
         where: Mapping[str, str] | None = None,
     ) -> "dict[str, np.ndarray[Any, Any]]":
-        """Return a trace of a TCP as arrays, of the rows with these values (see `Trace.arrays`)."""
+        """Return a trace of a TCP as arrays; only rows with these values (see `Trace.arrays`)."""
         probe = self.probe(tcp, run, packets=name == PACKETS)
         return probe.arrays(name, bin_s=bin_s, where=where)
 
@@ -335,11 +334,10 @@ class Result:
         packets: bool = False,
         progress: "Progress | None" = None,
     ) -> Trace:
-        """Return all traces of one run, simulated once more with its probes on.
+        """Return all traces of one run, which is simulated again with traces on.
 
-        With `packets` the trace packets is among them. With `snaplen` also the
-        packets of each capture point as pcapng, up to so many bytes of each (0:
-        whole packets).
+        With `packets` the traces include "packets". With `snaplen` they include the packets of
+        each capture point as pcapng, with at most that many bytes per packet (0: whole packets).
 
         Raises
         ------
@@ -390,16 +388,17 @@ class Result:
             if progress is not None:
                 progress(*state)
 
-        def work(tell: "Progress | None") -> None:
-            for tcp in waiting:  # each name is taken by one thread: an iterator of a list
-                self.probe(tcp, run, snaplen=snaplen, packets=packets, progress=tell)
+        def simulate(report: "Progress | None") -> None:
+            for tcp in waiting:  # An iterator over a list gives each name to exactly one thread.
+                self.probe(tcp, run, snaplen=snaplen, packets=packets, progress=report)
 
-        # Signals reach this thread only, so it simulates too and tells the others to stop.
+        # Only this thread receives signals, so it simulates too and tells the other threads to
+        # stop.
         others = max(min(jobs, len(self.tcp)) - 1, 0)
         with ThreadPoolExecutor(max(others, 1)) as pool:
-            helpers = [pool.submit(work, beside) for _ in range(others)]
+            helpers = [pool.submit(simulate, beside) for _ in range(others)]
             try:
-                work(progress)
+                simulate(progress)
             except BaseException:
                 stop.set()
                 raise
@@ -414,12 +413,12 @@ class Result:
         return Plots(self)
 
     def to_json(self, path: str | Path) -> None:
-        """Write the result file, whole or not at all."""
+        """Write the result file, completely or not at all."""
         files.write_pieces(Path(path), self.pieces())
 
     @property
     def text(self) -> str:
-        """The result file, as `to_json` writes it."""
+        """The result file, in the form that `to_json` writes."""
         return "".join(self.pieces())
 
     def pieces(self) -> Iterator[str]:
@@ -452,14 +451,12 @@ class Result:
     ) -> list[Path]:
         """Write the result and the traces of run 0 of every TCP to a directory.
 
-        The files are result.json, <tcp>/<trace>.parquet (or .csv), with
-        `snaplen` <tcp>/<capture point>.pcapng, and with `plots` plots/*.png and
-        plots/*.svg. Returns their paths. They come into the directory all together or
-        not at all; what an earlier call put there goes, and what others did stays (a
-        list in the directory tells the two apart). A figure that cannot be drawn is missing
-        and costs a `FigureWarning`. Up to `jobs` processes draw, as with `plot.save`, on
-        paper of the `size` and with the `fonts` that it knows. `tell` is called with the
-        name of each part before it is made.
+        The files are result.json, <tcp>/<trace>.parquet (or .csv), with `snaplen` <tcp>/<capture
+        point>.pcapng, and with `plots` plots/*.png and plots/*.svg. Returns their paths. All files
+        are put into the directory or none. Files of an earlier call are removed, and files of other
+        programs are kept (a list in the directory distinguishes them). A figure that cannot be
+        drawn is omitted with a `FigureWarning`. Up to `jobs` processes draw, with `size` and
+        `fonts` as in `plot.save`. `tell` is called with the name of each part before it is written.
         """
         base = Path(directory)
         with folder.filling(base, last="result.json") as stage:

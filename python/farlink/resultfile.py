@@ -1,4 +1,4 @@
-"""Reading of result files, and refusal of damaged or dangerous ones."""
+"""Reading of result files, with checks that reject damaged or dangerous files."""
 
 import json
 import math
@@ -16,11 +16,11 @@ FORMAT = "farlink-result/1"
 """Version of the result file; files of other versions are refused."""
 
 MOST_RUNS = 1_000_000
-"""Most runs of a TCP in one result."""
+"""Largest number of runs of a TCP in one result."""
 
 _MOST_SEED = 2**64 - 1
 _TAKEN = ("plots",)
-"""Names of folders beside those of the TCPs, which no TCP may have."""
+"""Names of folders beside those of the TCPs, which a TCP must not have."""
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -68,8 +68,8 @@ def parse(text: str, path: Path) -> dict[str, Any]:
 def check(document: Mapping[str, Any], path: Path) -> None:
     """Raise `ScenarioError` unless a document is a complete result with safe names.
 
-    Names in the document become names of folders and files, so none may lead out of the folder that
-    the user named.
+    Names in the document become names of folders and files, so no name may lead out of the folder
+    that the user named.
     """
     if document["format"] != FORMAT:
         raise ScenarioError(
@@ -80,7 +80,7 @@ def check(document: Mapping[str, Any], path: Path) -> None:
 
 
 class _Check:
-    """Checks of the parts of a result in turn; the first fault is reported."""
+    """Checks of the parts of a result; the first fault is reported."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -131,7 +131,7 @@ class _Check:
             metrics = row.get("metrics")
             if not _is_table(metrics):
                 self.wrong(f"{at}.metrics is no table")
-            # Agents of the same kind must have the same counters.
+            # Agents of one kind must have equal counters.
             if set(metrics) != known.setdefault(row.get("agent"), set(metrics)) or not metrics:
                 self.wrong(f"{at}.metrics has other metrics than the first row")
             for name, metric in metrics.items():
@@ -192,7 +192,8 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _number_fault(error: ValueError) -> str:
-    # Python limits the digits of a number, because reading takes the square of their count.
+    # Python limits the digits of a number, because parsing takes time proportional to the square of
+    # their number.
     return "a number has thousands of digits" if "digits" in str(error) else str(error)
 
 

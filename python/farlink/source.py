@@ -17,8 +17,8 @@ __all__ = ["Source", "changes", "ends", "find", "override_text", "profiles", "sp
 class Source:
     """Text of a scenario, and its name if the text has none.
 
-    A saved result has one resolved scenario per TCP, and the number of runs. Files that the
-    scenario names are in `directory`.
+    A saved result has one resolved scenario per TCP, and the number of runs. `directory` is the
+    folder of the files that the scenario names.
     """
 
     name: str
@@ -74,8 +74,8 @@ class Source:
             tree.pop("resolved_tcp", None)
             text = json.dumps(tree)
             if tcp in self.saved and "variant" in tree["tcp"]:
-                # The original run also put this TCP over the scenario, which may leave keys of the
-                # scenario unused.
+                # The original run also applied this TCP to the scenario, which may leave keys of
+                # the scenario unused.
                 changes = [("tcp.variant", tree["tcp"]["variant"]), *changes]
         return self._resolve_text(text, changes)
 
@@ -89,7 +89,7 @@ class Source:
     def read_named(self, name: str) -> str:
         """Read a file that the scenario names, from the scenario's folder.
 
-        The message of an error has the reason only, without the name.
+        The message of an error has only the reason, without the file's name.
         """
         try:
             return (self.directory / name).read_text(encoding="utf-8-sig")
@@ -180,7 +180,7 @@ def ip(resolved: Mapping[str, Any]) -> str:
 
 
 def override_text(value: object) -> str:
-    """Return the value of an override as TOML; a string is used as it is.
+    """Return the value of an override as TOML; a string is used unchanged.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def override_text(value: object) -> str:
         raise
     except RecursionError:
         raise ScenarioError("an override is nested too deep") from None
-    except ValueError:  # Python bounds the digits of a number that it writes
+    except ValueError:  # Python limits the digits of a number that it formats.
         raise ScenarioError("an override has a number of thousands of digits") from None
 
 

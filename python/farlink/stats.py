@@ -45,9 +45,9 @@ def mean_ci95(values: Sequence[float | None], probability: float = 0.975) -> Est
     """Estimate the mean of independent, nearly normal values by Student's t.
 
     The interval is mean +- t(0.975, n - 1) s / sqrt(n) with the sample standard deviation s (n - 1
-    in its denominator). None values (runs without the metric) are left out and lower n. A
-    sequential test, which looks at the values before all of them are there, needs a higher
-    `probability` for 95 %. Sums are exact (`math.fsum`), so the order of the runs does not matter.
+    in its denominator). None values (runs without the metric) are omitted and reduce n. A
+    sequential test, which evaluates the runs several times, needs a higher `probability` to keep 95
+    %. Sums are exact (`math.fsum`), so the order of the runs does not matter.
     """
     present = [float(value) for value in values if value is not None]
     n = len(present)
@@ -57,7 +57,8 @@ def mean_ci95(values: Sequence[float | None], probability: float = 0.975) -> Est
     if n == 1:
         return Estimate(mean, None, None, 1)
     if min(present) == max(present):
-        # The mean of equal values may be off by a rounding, which would give an interval.
+        # Rounding may change the mean of equal values, which would give an interval above zero
+        # width.
         return Estimate(present[0], present[0], present[0], n)
     variance = math.fsum((value - mean) ** 2 for value in present) / (n - 1)
     half = t_quantile(probability, n - 1) * math.sqrt(variance / n)
@@ -68,7 +69,7 @@ def median_ci95(values: Sequence[float | None]) -> Estimate:
     """Estimate the median of independent values of any distribution.
 
     The interval is from the k-th smallest to the k-th largest value, with the largest k for which
-    P(Binomial(n, 1/2) < k) <= 2.5 % (Conover 1999, 3.2). None values are left out. Below six values
+    P(Binomial(n, 1/2) < k) <= 2.5 % (Conover 1999, 3.2). None values are omitted. Below six values
     there is no such interval. The median is in `mean` of the estimate.
     """
     present = sorted(float(value) for value in values if value is not None)
@@ -103,7 +104,7 @@ def paired_difference(
     """Estimate the mean of a - b over runs that share their random numbers.
 
     Run k of every TCP has the same channel, so the difference within a run varies less than either
-    value. Use this interval for the question "is a better than b?". Pairs with a None are left out.
+    value. Use this interval for the question "is a better than b?". Pairs with a None are omitted.
     """
     if len(a) != len(b):
         raise ValueError(f"a has {len(a)} runs and b has {len(b)}; pairs need the same runs")

@@ -36,7 +36,7 @@ PACKETS = "packets"
 
 
 class Trace:
-    """Run that recorded its traces.
+    """Run with its traces.
 
     `measures` and `outcome` have the run's numbers, and `pcaps` the captured packets by capture
     point (empty without captures).
@@ -100,10 +100,10 @@ class Trace:
     def arrays(
         self, name: str, *, bin_s: float | None = None, where: Mapping[str, str] | None = None
     ) -> "dict[str, _Array]":
-        """Return one trace as arrays, of the rows that have the values in `where`.
+        """Return one trace as arrays, only rows that have the values in `where`.
 
-        Names are text; other columns are numbers, NaN for none. Figures use arrays, because a
-        pandas table takes longer to build than most figures to draw.
+        Names are text; other columns are numbers, with NaN for missing values. Figures use arrays,
+        because building a pandas table takes longer than drawing most figures.
         """
         kind = self._kind(name, bin_s)
         if name == "throughput":
@@ -139,7 +139,7 @@ class Trace:
         return arrays
 
     def write(self, directory: Path, table_format: str) -> list[Path]:
-        """Write every collected trace to `directory`, each file whole or not at all.
+        """Write every collected trace to `directory`, each file completely or not at all.
 
         CSV puts the unit into the name of the column (`cwnd_B`, `time_s`).
         """
@@ -190,10 +190,10 @@ class Trace:
         )
 
     def _throughput(self, bin_s: float | None) -> "dict[str, _Array | Texts]":
-        """Return the rate of arrivals at the far end of each link in bit/s, bin by bin.
+        """Return the rate of arrivals at the far end of each link in bit/s, for each bin.
 
-        `time` is the middle of the bin. The last bin may extend past the end of the run; its full
-        width counts.
+        `time` is the middle of the bin. The last bin may extend beyond the end of the run; the rate
+        then still refers to its full width.
         """
         import numpy as np
 

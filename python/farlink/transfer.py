@@ -1,18 +1,18 @@
-"""A transfer of checked data between two hosts, for emulations without a program.
+"""Transfer of checked data between two hosts, for emulations without a program.
 
-Run as a file of its own, so that nothing of the package is loaded:
+The file runs without the package, so that no other module is loaded:
 
     python transfer.py [--counters FILE] [--ip v6] [--memory JSON] serve BYTES [TCP]
     python transfer.py [--output FILE] [--counters FILE] [--memory JSON] fetch HOST BYTES [TCP]
 
-TCP is the kernel's congestion control for this connection. With --memory settings of net.ipv4 are
-written first (`{"tcp_wmem": "4096 16384 4194304"}`): each host has its own. The server listens for
-IPv4, or with --ip v6 for IPv6. With --counters the server writes what its kernel counted
-(/proc/net/snmp and netstat) at the end, and the client waits for it, since its own end ends the
-server.
+TCP is the kernel's congestion control for this connection. With --memory the settings of net.ipv4
+are written first (`{"tcp_wmem": "4096 16384 4194304"}`); each host has its own settings. The server
+listens for IPv4, or with --ip v6 for IPv6. With --counters the server writes the counters of its
+kernel (/proc/net/snmp and netstat) at the end. The client waits for this file, because the server
+is killed when the client ends.
 
-The data is SHA-256 in counter mode, so that the receiver knows every byte; `fetch` prints one
-line of JSON (or writes it to FILE) and fails if a byte is wrong or missing.
+The data is SHA-256 in counter mode, so that the receiver can compute every byte. `fetch` prints one
+line of JSON (or writes it to FILE), and fails if a byte is wrong or missing.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ def block(number: int) -> bytes:
 
 
 def use(control: str, connection: socket.socket) -> None:
-    """Set the congestion control of a connection, or of those that a listener will accept."""
+    """Set the congestion control of a connection, or of connections that a listener will accept."""
     if control:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
 
@@ -60,7 +60,8 @@ def serve(size: int, control: str, counters: str, ip: str) -> None:
             connection.shutdown(socket.SHUT_WR)
             connection.recv(1)
             if counters:
-                # A temporary name first, so that a reader that waits for the file finds all of it.
+                # The file gets its final name when it is complete, because a reader waits for that
+                # name.
                 part = Path(counters + ".part")
                 part.write_text(json.dumps(counted()), encoding="utf-8")
                 part.rename(counters)
@@ -125,7 +126,7 @@ def fetch(host: str, size: int, control: str, output: str, counters: str) -> int
 def wait_for_the_end(connection: socket.socket) -> None:
     """Close the connection and wait until the sender has acknowledged the FIN.
 
-    The network ends with this program. The last ACKs would otherwise still be in flight, and be
+    The network ends with this program. Otherwise the last ACKs would still be in flight, and be
     missing in captures at the sender.
     """
     connection.shutdown(socket.SHUT_WR)

@@ -12,7 +12,7 @@ _FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
 def prefixed(largest: float, unit: str) -> tuple[float, str]:
-    """Return the factor to divide by and the unit, so that `largest` reads well.
+    """Return a divisor and a unit with which `largest` is easy to read.
 
     Prefixes are decimal (1 kB is 1000 B) and only for bit/s and B.
 
@@ -29,8 +29,8 @@ def prefixed(largest: float, unit: str) -> tuple[float, str]:
 def rounded(value: float, half_width: float | None = None) -> str:
     """Return a number rounded to its significant digits.
 
-    With `half_width` of its interval, down to the second significant digit of that; otherwise to
-    four significant digits, or whole if it is whole.
+    With the `half_width` of its interval, the number is rounded to the second significant digit of
+    the half width. Otherwise it has four significant digits, or is whole if it is whole.
     """
     if half_width is not None and half_width > 0 and math.isfinite(half_width):
         decimals = max(0, 1 - math.floor(math.log10(half_width)))
@@ -42,7 +42,7 @@ def rounded(value: float, half_width: float | None = None) -> str:
 
 
 def parse_size(text: object) -> float | None:
-    """Read a size as scenarios write it ("64 KiB") in bytes; None if it is none."""
+    """Parse a size as in scenarios ("64 KiB") to bytes; None if it is no size."""
     match = re.fullmatch(r"\s*([0-9.eE+_]+)\s*([kMGKi]*B)\s*", str(text))
     if match is None or match[2] not in _SIZES:
         return None
@@ -50,13 +50,13 @@ def parse_size(text: object) -> float | None:
 
 
 def whole_size(text: object) -> int | None:
-    """Read a size of whole bytes, one at least ("10 MB"); None if it is none."""
+    """Parse a size of at least one whole byte ("10 MB"); None if it is no size."""
     size = parse_size(text)
     return int(size) if size is not None and 1 <= size < math.inf and size == int(size) else None
 
 
 def parse_rate(text: object) -> float | None:
-    """Read a rate as scenarios write it ("2048 kbit/s") in bit/s; None if it is none."""
+    """Parse a rate as in scenarios ("2048 kbit/s") to bit/s; None if it is no rate."""
     if isinstance(text, int | float) and not isinstance(text, bool):
         return float(text)
     match = re.fullmatch(r"\s*([0-9.eE+_]+)\s*([kMGT]?)bit/s\s*", str(text))
@@ -66,7 +66,7 @@ def parse_rate(text: object) -> float | None:
 
 
 def parse_time(text: object) -> float | None:
-    """Read a time as scenarios write it ("250 ms") in seconds; None if it is none."""
+    """Parse a time as in scenarios ("250 ms") to seconds; None if it is no time."""
     match = re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(ns|us|ms|s|min|h)\s*", str(text))
     if match is None or match[1].count(".") > 1:
         return None

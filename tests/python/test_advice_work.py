@@ -8,7 +8,7 @@ import pytest
 
 from farlink.advice import work
 from farlink.advice.answer import Option
-from farlink.advice.work import Setting, Work
+from farlink.advice.work import Advisor, Setting
 from farlink.experiment import Experiment
 from farlink.stats import Estimate
 
@@ -31,9 +31,9 @@ class Lab:
         return np.array(self.known[point][: runs or self.asked.get(point, len(self.known[point]))])
 
 
-def work_of(values: Values, runs: int = 16) -> Work:
+def work_of(values: Values, runs: int = 16) -> Advisor:
     lab: Any = Lab(values)
-    own = Work({}, {}, None, runs, lab, None, None)
+    own = Advisor({}, {}, None, runs, lab, None, None)
     own.measure = "goodput"
     own.is_random = True
     own.deciding = [None]  # type: ignore[list-item]
@@ -128,7 +128,7 @@ def test_values_are_of_runs_that_chose_nothing() -> None:
 
 
 def test_datagrams_beside_a_tcp_do_not_refuse_advice() -> None:
-    own = Work("geo-mixed", {}, None, 4, Experiment(jobs=1), None, None)
+    own = Advisor("geo-mixed", {}, None, 4, Experiment(jobs=1), None, None)
     own._read("sack")
     assert own.now == "sack"
     assert own.measure == "goodput_over_run"  # of several flows

@@ -29,7 +29,7 @@ from farlink.studies.quantity import (
     fact,
     some,
 )
-from farlink.studies.study import LOOKS, Claim
+from farlink.studies.study import ANALYSES, Claim
 
 Values = NDArray[np.float64]
 
@@ -107,8 +107,8 @@ def test_judge_adds_runs_until_a_claim_is_decided() -> None:
 
 
 def test_settled_parts_are_decided_at_every_analysis() -> None:
-    assert min(level_of(len(LOOKS), place) for place in range(len(LOOKS))) >= SETTLED
-    assert sum(level_of(len(LOOKS), place) for place in range(len(LOOKS))) <= LEVEL
+    assert min(level_of(len(ANALYSES), place) for place in range(len(ANALYSES))) >= SETTLED
+    assert sum(level_of(len(ANALYSES), place) for place in range(len(ANALYSES))) <= LEVEL
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 import farlink as fl
 from farlink.cli import complete, main
-from farlink.cli.progress import telling
+from farlink.cli.progress import line_printer
 from farlink.views import flows
 from farlink.views.compare import goodputs
 from farlink.views.page import as_html
@@ -138,7 +138,7 @@ def test_two_runs_are_printed_as_they_are() -> None:
 def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing of a short run, and of a long one a line each ten seconds."""
     now = 0.0
-    tell = telling(lambda: now)
+    tell = line_printer(lambda: now)
     for now in range(35):
         tell(f"at {now}")
     assert capsys.readouterr().err == "farlink: at 10\nfarlink: at 20\nfarlink: at 30\n"

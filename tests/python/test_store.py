@@ -324,7 +324,7 @@ def test_a_part_counts_no_more_once_another_replaces_it(store: Store) -> None:
     (merged,) = store.path.glob("part-*")
     for path, data in parts.items():
         path.write_bytes(data)
-    assert list(Store(store.path)._look().parts) == [merged.name]
+    assert list(Store(store.path)._snapshot().parts) == [merged.name]
 
 
 def test_some_measures_come_with_those_that_sums_over_flows_need(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_files_that_go_while_they_are_listed_are_looked_for_again(
 def test_small_parts_are_chosen_up_to_one_large_one(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    snapshot = store._look()
+    snapshot = store._snapshot()
     rows = sorted(part.rows for part in snapshot.parts.values())
     assert len(rows) > 2
     monkeypatch.setattr("farlink.experiment.store._LARGE", sum(rows[:2]))

@@ -256,7 +256,7 @@ def test_what_is_wrong_is_said_in_a_line(
 def _stopped(sample: Sample, rule: Rule, probability: float) -> tuple[float, float, int]:
     """Return the mean, half its interval, and the runs at which one stops for 8 %."""
     mean, half, runs = math.nan, math.nan, 0
-    for runs in rule.looks:
+    for runs in rule.analyses:
         part = sample[:runs]
         mean = float(part.mean())
         deviation = float(np.std(part, ddof=1))

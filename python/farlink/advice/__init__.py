@@ -30,8 +30,8 @@ def advise(
 ) -> Advice:
     """Find what limits a link's transfers, and which settings help.
 
-    Settings are chosen on `runs` runs. All reported numbers come from as many fresh runs, because
-    the runs that led to a choice favour it by chance.
+    Settings are chosen on `runs` runs. The reported numbers come from as many fresh runs, because
+    the runs that led to a choice are better than average by chance.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def advise(
     ScenarioError
         If the scenario is wrong, or has no flow over TCP.
     """
-    from farlink.advice.work import Work, server_name
+    from farlink.advice.work import Advisor, server_name
     from farlink.experiment import Experiment
 
     whole("runs", runs, 10_000, least=3)
@@ -72,5 +72,5 @@ def advise(
     asked = [size] if isinstance(size, str) else list(size or ())
     fixed = server_name(server) if server is not None else None
     changes = dict(overrides or {})
-    work = Work(scenario, changes, seed, runs, lab or Experiment(), name, tell, asked, fixed)
-    return work.advice(tcp, tuple(notes))
+    advisor = Advisor(scenario, changes, seed, runs, lab or Experiment(), name, tell, asked, fixed)
+    return advisor.advice(tcp, tuple(notes))

@@ -27,7 +27,7 @@ class Option:
     gain: Estimate
     """Gain over the present setting, from paired runs."""
     round_trip: Estimate
-    """Mean RTT of a run, averaged over the runs."""
+    """Mean RTT of each run, averaged over the runs."""
     retransmitted: Estimate
     command: str = ""
 
@@ -41,12 +41,12 @@ class Option:
 
 @dataclass(frozen=True)
 class SizeResult:
-    """Transfer size, and the results of all options at it."""
+    """Transfer size with the results of all options."""
 
     label: str
     bytes: int | None
     decides: bool
-    """Whether this size counts in the choice of the setting; other sizes are only reported."""
+    """Whether this size counts in the choice of the setting. If not, it is only reported."""
     options: tuple[Option, ...]
     """Results of the options; gains are relative to the present setting at this size."""
     tried: Mapping[str, Estimate] = field(default_factory=dict)
@@ -55,13 +55,14 @@ class SizeResult:
 
 @dataclass(frozen=True)
 class Beside:
-    """Goodput of a transfer and of an endless transfer that shares the path with it."""
+    """Goodput of a transfer, and of an endless transfer beside it on the path."""
 
     what: str
     ours: Estimate
     other: Estimate
     change: Estimate
-    """Change of the other transfer's goodput against that beside the present setting."""
+    """Change of the other transfer's goodput, relative to its goodput beside the present setting.
+    """
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,14 @@ class Advice:
     remedies: tuple[Option, ...]
     """Link ARQ, proxy and spoofing with the advised setting; empty if the hosts are fixed."""
     fixed: tuple[Option, ...]
-    """The same remedies with the hosts' present settings; gains are over the present setting."""
+    """The remedies with the hosts' present settings; gains are over the present setting."""
     sizes: tuple[SizeResult, ...]
     beside: tuple[Beside, ...]
     other: str
     """TCP of the transfer that shares the path."""
     delays: Mapping[str, tuple[Estimate, Estimate]]
-    """Mean and 99 % delay of a call beside each transfer; "nothing else" is an idle link."""
+    """Mean and 99 % delay of a call beside each transfer; the key "nothing else" is an idle link.
+    """
     window: int
     """Advised receive window (bytes)."""
     initial_window: int

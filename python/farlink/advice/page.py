@@ -176,7 +176,7 @@ _TOLD_AGAIN = 0.001
 
 
 def _harm(advice: "Advice") -> str:
-    """Return sentences on sizes where the advised setting is slower than now or other TCPs."""
+    """Return sentences on sizes where the advised setting is slower than now or than other TCPs."""
     lines = []
     for size in advice.sizes:
         options = {option.what: option for option in size.options}
@@ -216,7 +216,7 @@ def _harm(advice: "Advice") -> str:
 
 
 def _shows(option: "Option", other: "Option") -> bool:
-    """Return whether two goodputs differ as printed; the headline names only such options."""
+    """Return whether two goodputs differ as printed; the headline omits equal ones."""
     return _value(option.goodput, "bit/s") != _value(other.goodput, "bit/s")
 
 
@@ -290,7 +290,7 @@ def _link(advice: "Advice") -> list[tuple[str, str]]:
 
 
 def _short(channel: object) -> object:
-    """Return a channel without the inline data of its traces; their file names stay."""
+    """Return a channel without the inline data of its traces, but with their file names."""
     if isinstance(channel, Mapping):
         return {key: _short(item) for key, item in channel.items() if key != "data"}
     return [_short(item) for item in channel] if isinstance(channel, list) else channel

@@ -28,7 +28,7 @@ _CALL = {"app": "cbr", "rate": "64 kbit/s", "packet": "200 B"}
 
 _AT_LEAST_S = 60.0
 _ROUND_TRIPS = 100
-"""Least length of the call, in round trips."""
+"""Shortest duration of the call, in round trips."""
 
 _FRAMES = {"lapb": 127, "mdlp": 63}
 """Window of each link protocol (frames); the sequence numbers are modulo 128."""
@@ -59,7 +59,7 @@ class Bottleneck:
 
     @property
     def holds(self) -> int:
-        """Bytes that path and queue hold: BDP + min(queue, 2 BDP), at least 64 KiB."""
+        """Capacity of path and queue (bytes): BDP + min(queue, 2 BDP), at least 64 KiB."""
         queue = self.bdp if self.queue is None else min(self.queue, 2 * self.bdp)
         return max(self.bdp + queue, 64 * 1024)
 
@@ -123,7 +123,7 @@ def _traced(tree: Mapping[str, Any], place: int, direction: str) -> list[float]:
 def anywhere(tree: Mapping[str, Any]) -> dict[str, str]:
     """Return overrides that start each run at a random position of every rate trace.
 
-    Without them all runs would begin at the first row, and see the same rain storm.
+    Otherwise all runs would begin at the first row, and meet the same rain storm.
     """
     table = {}
     for place, link in enumerate(tree["links"]):
@@ -157,13 +157,14 @@ def size_text(count: float) -> str:
 
 
 _SHORT, _MIDDLE, _LONG, _LEAST_LONG = 0.1, 3.0, 100.0, 10.0
-"""Sizes of the three transfers in bandwidth-delay products, and the least long one."""
+"""Sizes of the three transfers in bandwidth-delay products, and the smallest size of the long one.
+"""
 
 _LEAST = (15_000, 150_000, 1_500_000)
-"""Least sizes of the three transfers (bytes): 10, 100 and 1,000 segments."""
+"""Smallest sizes of the three transfers (bytes): 10, 100 and 1,000 segments."""
 
 _ENOUGH = 20_000_000
-"""Size (bytes) that caps the long transfer, unless 10 bandwidth-delay products are more."""
+"""Maximum size (bytes) of the long transfer, unless 10 bandwidth-delay products are more."""
 
 _ALIKE = 2.5
 """Ratio below which two sizes count as equal."""
@@ -335,7 +336,7 @@ def _before(tree: Mapping[str, Any], path: Bottleneck) -> "tuple[dict[str, Any],
 
 
 def _lasts(path: Bottleneck) -> str:
-    """Return the duration for which flows share the link: a minute, or less on fast links."""
+    """Return the duration for which flows share the link: a minute, or less on a fast link."""
     round_trip = 2 * path.delay_s
     most = max(_MOST_DATA * 8 / (path.rate_bit_s or 1.0), _FEW_ROUND_TRIPS * round_trip, 1.0)
     return f"{min(max(_AT_LEAST_S, _ROUND_TRIPS * round_trip), most):.3g} s"

@@ -64,7 +64,7 @@ def _font(kind: str) -> FontProperties:
 
 
 class _Sheets:
-    """Sheets that are filled from the top."""
+    """Sheets that are filled from top to bottom."""
 
     def __init__(self, pages: PdfPages) -> None:
         self._pages: Any = pages

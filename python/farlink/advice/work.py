@@ -27,7 +27,7 @@ from farlink.errors import ScenarioError
 from farlink.experiment import Experiment, Point
 from farlink.stats import Estimate, mean_ci95, paired_difference
 
-__all__ = ["CANDIDATES", "Work", "server_name"]
+__all__ = ["CANDIDATES", "Advisor", "server_name"]
 
 CANDIDATES = ("linux-cubic", "linux-bbr", "linux-reno", "linux-hybla", "linux-westwood")
 """TCPs that a standard Linux kernel offers without being rebuilt."""
@@ -43,20 +43,20 @@ _OTHER = "linux-cubic"
 """TCP of the transfer that shares the path: the default of most machines."""
 
 _FIRST = 4
-"""Runs after which a setting may be dropped."""
+"""Number of runs after which a setting may be dropped."""
 
 _SURE = 0.995
-"""Confidence level of the intervals that drop a setting; higher because of repeated tests."""
+"""Confidence level of the intervals that drop a setting; above 95 % because tests are repeated."""
 
 _HARM = 0.02
-"""Loss of goodput (as a share) above which a size counts as harmed, if it is significant."""
+"""Significant loss of goodput (as a share) above which a setting counts as harmful at a size."""
 
 Changes = dict[str, str | int]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """TCP with changed keys, and its design point for each transfer size."""
+    """TCP with changed keys, and the design point of each transfer size."""
 
     tcp: str
     changes: Changes
@@ -70,7 +70,7 @@ class Setting:
 
 
 @dataclass
-class Work:
+class Advisor:
     """State of one call of `advise`."""
 
     given: str | Path | Mapping[str, object]
@@ -174,7 +174,7 @@ class Work:
         self.beside = beside
 
     def _count_runs(self, present: Setting) -> None:
-        """Reduce `runs` to three if the first four runs are equal to the bit at every size."""
+        """Reduce `runs` to three if the first four runs are identical at every size."""
         self._simulate(present.points, _FIRST)
         measures = (self.measure, "rtt_mean", "retransmitted_share")
         self.is_random = any(
@@ -216,7 +216,7 @@ class Work:
     def _race(
         self, settings: Sequence[Setting], present: Setting, most: int | None = None
     ) -> list[Setting]:
-        """Order settings by score, best first; significantly worse ones are dropped early."""
+        """Order settings by score, best first, and drop significantly worse settings early."""
         most = most or self.runs
         alive = list(settings)
         out: list[Setting] = []
@@ -256,7 +256,7 @@ class Work:
         return apart.low is None or apart.low <= 0 or (apart.mean or 0.0) <= math.log(1.01)
 
     def _harms(self, setting: Setting, present: Setting) -> bool:
-        """Return whether any size is significantly slower than now, by more than `_HARM`."""
+        """Return whether any size is significantly slower than at present, by more than `_HARM`."""
         places = range(len(self.deciding))
         return any(self._gain(setting, present, place)[2] < -_HARM for place in places)
 
@@ -340,7 +340,7 @@ class Work:
                     try:
                         entries.append(self._setting(item.tcp, changes))
                     except ScenarioError:
-                        continue  # a window that this TCP cannot have
+                        continue  # The TCP cannot have a window of this size.
         if not entries:
             raise ScenarioError("none of the windows to try suits this scenario")
         return entries
@@ -376,7 +376,7 @@ class Work:
         return entries
 
     def _early(self, what: str, item: Setting, base: Setting, runs: int) -> Option:
-        """Compare a remedy over the first runs; unbiased, as no remedy was chosen on them."""
+        """Compare a remedy over the first runs, which are unbiased because they chose no remedy."""
 
         def values(of: Point, measure: str) -> list[float | None]:
             return _known(self.lab.values(of, measure, runs))
@@ -563,7 +563,7 @@ def _waste(best: Option, options: Sequence[Option]) -> tuple[str, ...]:
 
 
 _MUCH_AGAIN = 0.1
-"""Share of retransmitted segments above which the page warns."""
+"""Share of retransmitted segments above which the page has a warning."""
 
 
 def _own_tcp(given: str | Path | Mapping[str, object], point: Point) -> str | None:

@@ -1,4 +1,4 @@
-"""Archives of a paper's experiment: `pack` writes one, `verify` runs its content again."""
+"""Archives of a paper's experiment: `pack` writes an archive, `verify` repeats its runs."""
 
 from farlink.artifact.pack import pack
 from farlink.artifact.verify import Verification, verify

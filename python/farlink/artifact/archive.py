@@ -165,7 +165,7 @@ def _is_result(entry: object) -> bool:
 
 
 def _stays(name: str) -> bool:
-    """Return whether a name stays inside the folder into which an archive is extracted."""
+    """Return whether the file stays inside the folder into which an archive is extracted."""
     path = PurePosixPath(name)
     bad = re.search(r"[\\:\x00-\x1f]", name) is not None
     return bool(path.parts) and not (bad or path.is_absolute() or ".." in path.parts)

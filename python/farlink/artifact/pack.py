@@ -76,7 +76,7 @@ def pack(results: Sequence[str | Path], out: str | Path) -> Path:
 
 def _entry(path: Path) -> _Entry:
     if files.is_file(path):
-        source.find(path)  # an error says what is wrong with it
+        source.find(path)  # raises an error if the file is no result
         data = path.read_bytes()
         return _Entry("run", files.as_name(path.stem), _command("run", data), {"result.json": data})
     kind = next((kind for kind, name in KINDS.items() if files.is_file(path / name)), None)
@@ -99,7 +99,7 @@ def _entry(path: Path) -> _Entry:
 
 
 def _command(kind: str, data: bytes) -> str:
-    """Return the command that made a result; for a run, one that repeats it in its folder."""
+    """Return the command that made a result; for a run, a command that repeats it in its folder."""
     document = json.loads(data)
     if kind == "study":
         return str(document["command"])

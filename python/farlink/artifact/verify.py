@@ -1,4 +1,4 @@
-"""Verification of an archive: runs its content again and compares every number."""
+"""Verification of an archive: repeats its runs, sweeps and studies, and compares every number."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Difference", "Item", "Verification", "verify"]
 
 _NO_NUMBERS = ("wall_s", "version", "command", "simulated_runs", "events")
-"""Keys that are not compared, because they say how a result was made (a store saves runs)."""
+"""Keys that are not compared, because they depend on how a result was made, not on its numbers."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Verification:
 
     @property
     def is_same(self) -> bool:
-        """Whether every number is equal to the bit and no file was changed."""
+        """Whether every number is identical and no file was changed."""
         return not self.altered and not any(item.differences for item in self.items)
 
 
@@ -87,7 +87,7 @@ def verify(
     jobs: int | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Verification:
-    """Run everything in an archive again and compare each number.
+    """Repeat all results of an archive and compare each number.
 
     Figures are not compared, because their pixels depend on fonts. Nothing is written outside a
     temporary folder.

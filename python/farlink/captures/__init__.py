@@ -30,7 +30,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 (whatever is asked for)
 
 
 _REMEMBERED = 50_000
-"""Number of packets within which a second one with equal headers counts as a copy."""
+"""Number of packets within which another packet with equal headers counts as a copy."""
 
 
 @dataclass
@@ -229,7 +229,7 @@ def _take(reading: _Reading, segment: Segment) -> None:
     if segment.length and not segment.flags & RST:
         at = mine.place(start)
         if segment.length == 1 and at < mine.edge and _told(mine) >= at + 1:
-            reading.probes += 1  # a keep-alive: the last byte once more (RFC 9293, 3.8.4)
+            reading.probes += 1  # This is a keep-alive: it repeats the last byte (RFC 9293, 3.8.4).
         else:
             mine.sent.append(Sent(segment.time, at, segment.length, segment.stamp))
             mine.edge = max(mine.edge, at + segment.length)

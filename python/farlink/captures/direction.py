@@ -30,7 +30,7 @@ _AT_AN_END = 0.1
 
 
 class Kind(IntEnum):
-    """Kind of a data segment, judged by the segments captured before it."""
+    """Kind of a data segment, as judged from earlier segments."""
 
     NEW = 0
     AGAIN = 1
@@ -153,7 +153,7 @@ class Direction:
 
     @property
     def sent_again(self) -> int:
-        """Number of retransmitted segments, whether or not the first copy was captured."""
+        """Number of retransmitted segments, including those whose first copy was not captured."""
         kinds = self.segments["kind"]
         return int(np.isin(kinds, (Kind.AGAIN, Kind.FILLED)).sum())
 
@@ -248,7 +248,7 @@ def build(
     acks = _acks(half.acknowledgments)
     shift = other.shift or 0
     if half.syns and other.syns and (half.shift is None or other.shift is None):
-        shift = 0  # RFC 7323, 2.2: both ends or none
+        shift = 0  # RFC 7323, 2.2: either both ends use time stamps or neither does.
     elif not other.syns:
         shift = _needed(segments, acks)
     acks["window"] = acks["window"] * float(2**shift)

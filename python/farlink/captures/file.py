@@ -91,21 +91,21 @@ class _Input:
         if not data and size:
             return None
         if len(data) < size:
-            raise ScenarioError(
-                f"{self.path}: damaged, or cut off within a packet near byte {self._file.tell()}; "
-                "`editcap` writes what is whole of it to another file"
-            )
+            raise self._truncated()
         return data
 
     def rest(self, size: int) -> bytes:
-        """Read `size` bytes, and raise an error at the end of the file."""
+        """Read `size` bytes; raise an error if the file ends before."""
         data = self.record(size) if size else b""
         if data is None:
-            raise ScenarioError(
-                f"{self.path}: damaged, or cut off within a packet near byte {self._file.tell()}; "
-                "`editcap` writes what is whole of it to another file"
-            )
+            raise self._truncated()
         return data
+
+    def _truncated(self) -> ScenarioError:
+        return ScenarioError(
+            f"{self.path}: damaged, or cut off within a packet near byte {self._file.tell()}; "
+            "`editcap` writes its undamaged part to another file"
+        )
 
     def refuse(self) -> ScenarioError:
         return ScenarioError(f"{self.path}: not a pcap or pcapng file, or a damaged one")
@@ -128,7 +128,7 @@ def _frames(file: _Input) -> Iterator[Frame]:
 
 def _pcap(file: _Input, order: str, unit: int) -> Iterator[Frame]:
     (kind,) = struct.unpack(order + "16xI", file.rest(20))
-    kind &= 0x0FFFFFFF  # above it: the length of the frame check sequence
+    kind &= 0x0FFFFFFF  # Bits above these four have the length of the frame check sequence.
     _check_kind(file, kind)
     record = struct.Struct(order + "IIII")
     while (head := file.record(16)) is not None:
@@ -169,7 +169,7 @@ def _pcapng(file: _Input) -> Iterator[Frame]:
 
 
 def _block(file: _Input, order: str, head: bytes, read: int) -> bytes:
-    """Return the body of a pcapng block after the `read` bytes of it that are already read."""
+    """Return the body of a pcapng block of which the first `read` bytes have been read."""
     (length,) = struct.unpack(order + "I", head)
     if length < read + 4 or length % 4:
         raise file.refuse()

@@ -30,10 +30,10 @@ _FULL = 0.75
 """Share of the longest queueing delay above which a loss counts as a queue overflow."""
 
 _DISTINCT = 1.5
-"""Ratio of the back-to-back rate to the sustained rate above which the link was not full."""
+"""Ratio of back-to-back rate to sustained rate above which the link cannot have been full."""
 
 _SEEN = 4
-"""Segments that must wait at once before a queue counts as observed."""
+"""Number of segments that must wait at one time before a queue counts as observed."""
 
 _FEWEST = 20
 """Least number of data segments for an estimate."""
@@ -44,12 +44,15 @@ _IDLE = 3.0
 
 @dataclass(frozen=True)
 class FittedPath:
-    """Estimated path; `scenario` returns it as a scenario."""
+    """Estimated path, which `scenario` converts into a scenario."""
 
     rate_bit_s: float
     """Rate of the slowest link, counted with IP and TCP headers."""
     filled: bool
-    """Whether a queue was observed; otherwise the rate may be the sender's, below the link's."""
+    """Whether a queue was observed.
+
+    If not, the rate may be that of the sender instead of the link.
+    """
     delay_s: float
     """One-way delay (s): half of the minimum RTT."""
     queue_s: float
@@ -290,7 +293,7 @@ def _rate(way: Direction, least: float, wait: Array, mss: int) -> tuple[float, b
     """Return the slowest link's rate (data bytes/s), whether a queue was seen, and notes."""
     at_sender = way.place == "sender"
     if at_sender:
-        # At the sender the spacing of the ACKs replaces that of the data behind the slowest link.
+        # At the sender, the spacing of the ACKs shows that of the data after the slowest link.
         time, amount = way.acks["time"], way.acks["covered"]
         amount = np.maximum.accumulate(amount) if len(amount) else amount
     else:

@@ -1,4 +1,4 @@
-"""Sets of byte ranges; the cost of a change depends only on the ranges that it touches."""
+"""Sets of byte ranges. The cost of a change depends only on the ranges that it affects."""
 
 from bisect import bisect_left, bisect_right, insort
 from typing import Generic, TypeVar
@@ -10,7 +10,8 @@ __all__ = ["Covered", "Holes", "check_missing"]
 Mark = TypeVar("Mark")
 
 _MISSING, _EACH = 10_000, 10
-"""Missing segments that a capture may have: 10,000, or 10 for each captured one if that is more."""
+"""Limit of missing segments in a capture: 10,000, or 10 for each captured segment if that is more.
+"""
 
 
 def check_missing(source: str, held: int, missing: float) -> None:
@@ -33,7 +34,7 @@ def check_missing(source: str, held: int, missing: float) -> None:
 
 
 class Holes(Generic[Mark]):
-    """Disjoint ranges, each with a mark that says where it comes from."""
+    """Disjoint ranges, each with a mark that tells its origin."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -45,7 +46,7 @@ class Holes(Generic[Mark]):
         self._rows[start] = end, mark
 
     def cut(self, start: int, end: int) -> Mark | None:
-        """Remove a range; return the mark of the lowest hole that it overlaps, or None."""
+        """Remove a range; return the mark of the lowest hole that overlaps it, or None."""
         first = bisect_right(self._starts, start) - 1
         if first < 0 or self._rows[self._starts[first]][0] <= start:
             first += 1
@@ -63,7 +64,7 @@ class Holes(Generic[Mark]):
 
 
 class Covered:
-    """Union of ranges above an offset that only grows, and the union's size."""
+    """Union of ranges above an offset, and the union's size; the offset only grows."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []

@@ -1,4 +1,4 @@
-"""Parser of TCP headers, also of packets whose data are cut off."""
+"""Parser of TCP headers, also for packets with truncated data."""
 
 import struct
 from typing import NamedTuple
@@ -45,7 +45,7 @@ class Segment(NamedTuple):
 
 
 def parse(packet: Packet, origin_ns: int = 0) -> Segment | None:
-    """Return the TCP segment of a packet; None if it has none or its headers are truncated.
+    """Return the TCP segment of a packet; None without TCP or with truncated headers.
 
     The time is in seconds since `origin_ns`, because a float since 1970 has no nanoseconds.
     """
@@ -91,7 +91,7 @@ def parse(packet: Packet, origin_ns: int = 0) -> Segment | None:
 
 
 def _after_extensions(data: bytes) -> int | None:
-    """Return the offset of the TCP header in an IPv6 packet; None if it has none in the capture."""
+    """Return the offset of the TCP header in an IPv6 packet; None without a captured TCP header."""
     kind, at = data[6], 40
     while kind != _TCP:
         if kind == _FRAGMENT and at + 8 <= len(data):
@@ -120,7 +120,7 @@ def _read_options(
         length = data[at + 1] if at + 1 < len(data) else 0
         value = data[at + 2 : at + length]
         if length < 2 or at + length > len(data) or len(value) != _OPTIONS.get(kind, len(value)):
-            break  # cut off or damaged: what came before it holds
+            break  # The option is truncated or damaged; earlier options remain valid.
         if kind == 2:
             mss = int.from_bytes(value)
         elif kind == 3:

@@ -1,8 +1,9 @@
 """The command `farlink`.
 
-Exit codes: 2 for bad input, with one line on standard error; 1 for a failed run; 130 for Ctrl-C and
-143 for SIGTERM. If a figure cannot be drawn, one line says so and exit code 0 becomes 3; all other
-output is written. A reader that closes the pipe early (`| head`) does not change the exit code.
+Exit codes are 2 for bad input (with one line on standard error), 1 for a failed run, 130 for Ctrl-C
+and 143 for SIGTERM. If a figure cannot be drawn, a line says so and exit code 0 becomes 3; all
+other output is written. If the reader of a pipe closes it early (`| head`), the exit code does not
+change.
 """
 
 import os
@@ -25,7 +26,7 @@ __all__ = ["main"]
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit the process with its exit code."""
-    if not log_started:  # the engine has printed the reason
+    if not log_started:  # The engine has already printed the reason.
         sys.exit(2)
     _open_standard_streams()
     text.spell_all()
@@ -35,7 +36,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 _NO_FIGURE = 3
-"""Exit code if all output but a figure was written."""
+"""Exit code if everything except a figure was written."""
 
 
 @contextmanager
@@ -98,7 +99,7 @@ def _command(arguments: list[str], ended: list[int]) -> int:
         return _fail(error, 1)
     except MemoryError:
         return _fail("there is not enough memory for this", 1)
-    if code == 130:  # typer turns Ctrl-C into this
+    if code == 130:  # typer raises this exception at Ctrl-C.
         return _stop("terminated", 128 + ended[0]) if ended else _stop("interrupted", 130)
     return code
 
@@ -161,7 +162,7 @@ def _terminated() -> Iterator[list[int]]:
     taken = [item for item in numbers if signal.getsignal(item) is signal.SIG_DFL]
     try:
         before = [(item, signal.signal(item, stop)) for item in taken]
-    except ValueError:  # not the main thread: signals are somebody else's affair
+    except ValueError:  # Signals can be handled only in the main thread.
         yield ended
         return
     try:

@@ -23,7 +23,7 @@ def cite(
 ) -> None:
     """Print BibTeX of farlink and of the sources behind results, scenarios or TCPs.
 
-    A result is a folder that --out of run, sweep or study wrote, or a result.json. Its entries
-    are those of the scenario, the TCPs, channels, agents and presets that it used.
+    A result is a folder that --out of run, sweep or study wrote, or a result.json. Its sources are
+    those of the scenario, TCPs, channels, agents and presets.
     """
     sys.stdout.write(citation.bibtex(names or []))

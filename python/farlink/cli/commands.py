@@ -1,4 +1,4 @@
-"""Commands in groups, each with an example, and the typer application that parses them."""
+"""Commands in groups with examples, and the typer application that parses their arguments."""
 
 import importlib
 import os
@@ -16,7 +16,7 @@ __all__ = ["COMMANDS", "Command", "run"]
 
 @dataclass(frozen=True)
 class Command:
-    """Command: its section of `farlink --help`, its module and function, and an example."""
+    """Command with its section of `farlink --help`, its module and function, and an example."""
 
     section: str
     module: str
@@ -76,15 +76,15 @@ _ALIASES = {
     "metrics": "list metrics",
     "schema": "list schema",
 }
-"""Former names of commands that moved into a group; they still work but are not listed."""
+"""Former names of commands that are now in a group. They still work but are not listed."""
 
 
 _WHOLE = 1000
-"""Width (characters) given to typer for a command's first sentence, so that it is not cut."""
+"""Width (characters) given to typer, so that it does not truncate a command's first sentence."""
 
 
 class _Sections(TyperGroup):
-    """Top-level command whose help lists the commands by section."""
+    """Top-level command whose help groups the commands in sections."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 (of typer's own)
         longest = max(map(len, COMMANDS))
@@ -149,7 +149,7 @@ def expanded(arguments: list[str]) -> list[str]:
 
 
 def run(arguments: list[str]) -> tuple[str | None, int]:
-    """Run a command; return the reason if its options were refused, and the exit code."""
+    """Run a command; return the reason if its options are invalid, and the exit code."""
     arguments = expanded(arguments)
     if len(arguments) == 1 and arguments[0] in _GROUPS:
         arguments = [*arguments, "--help"]

@@ -1,4 +1,4 @@
-"""`farlink compare`: the simulator's TCP beside the kernel's, over the same path."""
+"""`farlink compare`: compares the simulator's TCP with the kernel's on one path."""
 
 import sys
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ def compare(
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Simulate and emulate the same transfer, side by side (Linux, root).
+    """Compare a simulated with an emulated transfer (Linux, root).
 
     Both sides have the same buffers, no segmentation offload, and the scenario's host jitter. Exit
     code 1: packets were too late on this machine, so that some results are not judged.

@@ -33,7 +33,7 @@ def tcps(incomplete: str) -> list[str]:
     before, comma, begun = incomplete.rpartition(",")
     taken = before.split(",")
     names = [str(row["name"]) for row in json.loads(_farlink.variants())]
-    if begun:  # with nothing begun the list would be of every profile
+    if begun:  # Without any letters the list would contain every profile.
         for profile, known in source.profiles().items():
             names += [f"{profile}-{name}" for name in known["tcp"] if profile != "rfc"]
     return [

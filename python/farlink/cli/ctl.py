@@ -42,7 +42,7 @@ def list_running() -> None:
 
 @app.command()
 def show(of: _Of = None, as_json: options.AsJson = False) -> None:
-    """Show what the links are set to, as `set` would write it."""
+    """Show the settings of the links, in the form that `set` takes."""
     _show(control.find(of).show(), as_json)
 
 
@@ -54,7 +54,7 @@ def change(
     ],
     of: _Of = None,
 ) -> None:
-    """Change values of links for packets sent from now on: all values or none."""
+    """Change values of links for later packets; either all values change or none."""
     control.find(of).set(_assignments(changes))
 
 
@@ -83,7 +83,7 @@ def execute(
     ],
     of: _Of = None,
 ) -> None:
-    """Run a program in a host; the exit code is the program's (128 and the signal if killed)."""
+    """Run a program in a host; the exit code is the program's (128 + signal if it was killed)."""
     emulation = control.find(of)
     # Ctrl-C also reaches the program, which decides what to do. A handler that does nothing keeps
     # this process alive; the program would inherit SIG_IGN.
@@ -98,23 +98,23 @@ def stats(
     every: Annotated[float, declare("--every", "Interval of --watch.", "SECONDS")] = 1.0,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show what each link carried and lost, and the state of each TCP connection.
+    """Show the packets that each link carried and lost, and the state of each TCP connection.
 
-    With --watch it repeats, and adds rates: in place on a terminal, else as further lines.
+    With --watch it repeats the table and adds rates. A terminal shows the latest table only.
     """
     if not 0.1 <= every <= 3600:
         raise ScenarioError(f"--every is {every}; write 0.1 to 3600 seconds")
     emulation = control.find(of)
-    looks = emulation.watch(every) if watch else iter([emulation.stats()])
+    states = emulation.watch(every) if watch else iter([emulation.stats()])
     if as_json:
-        for now in looks:
+        for now in states:
             text.line(json.dumps(now))
             sys.stdout.flush()
         return
     console = text.console(sys.stdout)
     before: dict[str, Any] | None = None
     with _screen(console, in_place=watch and console.is_terminal) as show_tables:
-        for now in looks:
+        for now in states:
             show_tables(now, before)
             before = now
 
@@ -159,7 +159,7 @@ _Show = Callable[[Mapping[str, Any], Mapping[str, Any] | None], None]
 
 @contextmanager
 def _screen(console: "Console", *, in_place: bool) -> Iterator[_Show]:
-    """Yield a function that prints a status: over the previous one, or as lines below it."""
+    """Yield a function that prints a status, over the previous status or below it."""
     if not in_place:
 
         def lines(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
@@ -239,7 +239,7 @@ def _flows(flows: Sequence[Mapping[str, Any]]) -> "list[Table]":
         table.add_column(title, justify="right")
 
     def number(flow: Mapping[str, Any], key: str, factor: float = 1.0, digits: int = 0) -> str:
-        value = flow.get(key)  # `stats` alone has no rates
+        value = flow.get(key)  # `stats` without --watch has no rates.
         return "-" if value is None else f"{factor * value:,.{digits}f}"
 
     for flow in flows:

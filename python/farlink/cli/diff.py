@@ -1,4 +1,4 @@
-"""`farlink diff`: two results, or two scenarios, side by side."""
+"""`farlink diff`: compares two results or two scenarios."""
 
 import sys
 from pathlib import Path
@@ -49,7 +49,7 @@ def diff(
     effect of an initial window of 30 segments, for example: farlink diff geo-lossy geo-lossy
     --set-b tcp.initial_window=30
     """
-    from farlink.experiment import diff as work
+    from farlink.experiment import diff as comparison
 
     if csv is not None:
         files.check_file(csv)
@@ -58,7 +58,7 @@ def diff(
         raise ScenarioError("--measures: a name is empty; write --measures goodput,duration")
     both = dict(text.assignments(changes))
     with progress.simulating(quiet) as watch:
-        difference = work.diff(
+        difference = comparison.diff(
             a,
             b,
             tcp=text.names(tcp),

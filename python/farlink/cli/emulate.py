@@ -147,7 +147,7 @@ def emulate(
             else:
                 done = emulation.emulate(scenario, command or None, **asked)
     except (emulation.Interrupted, emulation.Terminated) as ended:
-        # Report the traffic up to the signal, too.
+        # Report the traffic until the signal.
         done = ended.done
     show(done, json_file=json_file, quiet=quiet)
     if trace is not None:

@@ -146,7 +146,7 @@ def _preset(item: Mapping[str, Any]) -> dict[str, str]:
 def _print(
     rows: Iterable[Mapping[str, Any]], words: Sequence[str], as_json: bool, *, short: Sequence[str]
 ) -> None:
-    """Print rows: as JSON, in full if `words` select them, or a line of `short` columns each."""
+    """Print rows: as JSON, in full if `words` select them, else a line of `short` columns."""
     rows = _named(list(rows), words or [])
     if as_json:
         text.line(json.dumps(rows, indent=2))
@@ -178,7 +178,7 @@ def _print_short(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> Non
 
     cells = [[_cell(row.get(column)) for column in short] for row in rows]
     longest = [max(map(len, column)) for column in zip(short, *cells, strict=True)]
-    # Output to a file or pipe is not cut, unless COLUMNS sets a width.
+    # Output to a file or pipe is not truncated, unless COLUMNS sets a width.
     console = text.console(sys.stdout, plain_width=_WHOLE_LINES)
     # Only the last column is shortened, because users copy the name.
     room = max(console.width - sum(longest[:-1]) - 2 * len(short), _LEAST_ROOM)
@@ -201,7 +201,7 @@ def _cut(line: str, room: int) -> str:
 _LEAST_ROOM = 20
 """Smallest width of the last column (characters)."""
 _WHOLE_LINES = 2000
-"""Width (characters) for output that is not a terminal: no line is cut."""
+"""Width (characters) for output that is not a terminal, so large that no line is truncated."""
 
 
 def _print_whole(rows: Sequence[Mapping[str, Any]]) -> None:

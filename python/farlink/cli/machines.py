@@ -23,7 +23,7 @@ def _notice(line: str) -> None:
 
 
 def _key(text: str) -> Any:  # noqa: ANN401 (of typer's own)
-    """Declare the option --key, which an environment variable may also set."""
+    """Declare the option --key, for which an environment variable can stand in."""
     return typer.Option("--key", envvar=_KEY_VARIABLE, show_envvar=True, help=text, metavar="KEY")
 
 
@@ -79,7 +79,7 @@ def unit(
         bool, declare("--quiet", "No table, and no line when a gateway comes or goes.")
     ] = False,
 ) -> None:
-    """Decide the fate of packets for gateways on other machines (Linux, root)."""
+    """Emulate the network between gateways on other machines (Linux, root)."""
     if json_file is not None and not text.is_standard_output(json_file):
         files.check_file(json_file)
     given, others_see = _secret(key, key_file)

@@ -24,14 +24,14 @@ def pack(
     ],
     out: Annotated[Path, options.out("The archive.", "FILE")] = Path("experiment.zip"),
 ) -> None:
-    """Pack results into one archive that `farlink verify` runs again.
+    """Pack results into one archive, which `farlink verify` can check.
 
     The archive has the scenarios with their seeds, the numbers and figures, the versions of all
     packages, BibTeX of the sources, and a README with the commands.
     """
-    from farlink.artifact.pack import pack as work
+    from farlink.artifact.pack import pack as run
 
-    path = work(results, out)
+    path = run(results, out)
     size = path.stat().st_size / 1e6
     count = len(results)
     text.line(f"{path}: {count} result{'s' * (count > 1)}, {size:.1f} MB")
@@ -43,20 +43,20 @@ def verify(
     jobs: options.Jobs = None,
     quiet: Annotated[bool, declare("--quiet", "No table; the exit code tells.")] = False,
 ) -> None:
-    """Run an archive again and compare each number with the packed one.
+    """Repeat the results of an archive and compare each number with the packed number.
 
     The exit code is 0 if all numbers are equal to the bit, and 1 if a number differs or a file was
     changed. Figures are not compared, because their pixels depend on fonts. Nothing is written
     outside a temporary folder.
     """
-    from farlink.artifact.verify import verify as work
+    from farlink.artifact.verify import verify as run
     from farlink.views.verify import show
 
     def tell(line: str) -> None:
         if not quiet:
             sys.stderr.write(text.printable(f"again: {line}") + "\n")
 
-    verification = work(archive, jobs=jobs, tell=tell)
+    verification = run(archive, jobs=jobs, tell=tell)
     if not quiet:
         show(verification, text.console(sys.stdout), _MOST_DIFFERENCES)
     raise typer.Exit(0 if verification.is_same else 1)

@@ -49,7 +49,8 @@ def plot(
     """Draw sequence numbers, round trips, throughput and flight of a captured connection.
 
     The plots are those of tcptrace, for the connection with the most data. The capture may be from
-    either end or from between. Times are seconds from the connection's first packet.
+    either end or from a place between the ends. Times are seconds from the connection's first
+    packet.
     """
     from farlink import captures, folder
 

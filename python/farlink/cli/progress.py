@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from farlink import api
 from farlink.cli import text
 
-__all__ = ["simulating", "telling", "writing"]
+__all__ = ["line_printer", "simulating", "writing"]
 
 _BETWEEN_S = 10.0
-"""Least time between two progress lines without a terminal (s)."""
+"""Minimum time between two progress lines if there is no terminal (s)."""
 
 Tell = Callable[[str], None]
 
@@ -24,7 +24,7 @@ def simulating(quiet: bool) -> Iterator[api.Progress | None]:
         yield None
         return
     if not sys.stderr.isatty():
-        tell = telling()
+        tell = line_printer()
 
         def line(simulated_s: float, expected_s: float, done: int, total: int) -> None:
             runs = f", {done:,} of {total:,} runs done" if total > 1 else ""
@@ -38,12 +38,12 @@ def simulating(quiet: bool) -> Iterator[api.Progress | None]:
 
 @contextmanager
 def writing(quiet: bool) -> Iterator[Tell | None]:
-    """Yield a callback that shows what is being drawn or written; None if `quiet`."""
+    """Yield a callback that shows the file being drawn or written; None if `quiet`."""
     if quiet:
         yield None
         return
     if not sys.stderr.isatty():
-        yield telling()
+        yield line_printer()
         return
     from rich.console import Console
 
@@ -51,7 +51,7 @@ def writing(quiet: bool) -> Iterator[Tell | None]:
         yield lambda what: shown.update(f"writing {what}")
 
 
-def telling(clock: Callable[[], float] = time.monotonic) -> Tell:
+def line_printer(clock: Callable[[], float] = time.monotonic) -> Tell:
     """Return a function that writes a line to standard error at most every ten seconds.
 
     No line is written in the first ten seconds, so that the log of a short run stays empty.

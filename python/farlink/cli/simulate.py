@@ -42,7 +42,7 @@ def simulate(
     table_format: str = "parquet",
     quiet: bool = False,
 ) -> None:
-    """Simulate, print a table and write files, as the options of `farlink run` say."""
+    """Simulate, print a table and write the files that the options of `farlink run` request."""
     _check(table_format, pcap=pcap, snaplen=snaplen, plot=plot, size=figure_size, fonts=fonts)
     contents: _Contents = {
         "size": None if figure_size is None else paper.written_size(figure_size),
@@ -79,7 +79,7 @@ def simulate(
     except Interrupted as stop:
         result, stopped = stop.result, stop
     # Files are written even if the reader of the table closes the pipe.
-    with text.told_at_the_end(quiet or json_to_stdout) as tell:
+    with text.deferring_errors(quiet or json_to_stdout) as tell:
         tell(lambda: _table(result))
         if json_file is not None:
             text.write_json(json_file, result.pieces())
@@ -158,7 +158,7 @@ def _import_plots() -> threading.Thread:
     """Import the plotting modules in a thread while the engine simulates without the GIL."""
 
     def imported() -> None:
-        # An import error is raised again, and reported, where a figure is drawn.
+        # Drawing a figure raises the import error again, and reports it there.
         with suppress(Exception):
             importlib.import_module("farlink.plot")
 
@@ -176,7 +176,7 @@ def _table(result: "Result") -> None:
 
 
 def _own_keys(name: str, tcp: "Mapping[str, object]") -> None:
-    """Print which keys of the scenario override those of the TCP profile."""
+    """Print the keys of the scenario that override keys of the TCP profile."""
     profile = str(tcp["profile"])
     own = [key for key in source.profiles()[profile]["keys"] if key in tcp]
     if own:

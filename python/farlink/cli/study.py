@@ -79,10 +79,10 @@ def study(
     listing: _List = False,
     quiet: options.QuietTable = False,
 ) -> None:
-    """Run a published study again and judge its claims.
+    """Repeat a published study and judge its claims.
 
-    A claim that does not reproduce is a result, not an error, so the exit code is 0. It is 1 if a
-    figure, table or claim could not be made.
+    A claim that is not reproduced is a result, not an error, so the exit code is 0. The exit code
+    is 1 if a figure, table or claim failed.
     """
     from farlink import studies
 
@@ -263,9 +263,9 @@ def _progress(quiet: bool) -> "Iterator[tuple[Progress | None, Any]]":
 
 
 def _lines() -> "tuple[Progress, Any]":
-    from farlink.cli.progress import telling
+    from farlink.cli.progress import line_printer
 
-    tell = telling()
+    tell = line_printer()
     before, total, what = 0, 0, "planning"
 
     def watch(step: "Step") -> None:

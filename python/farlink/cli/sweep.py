@@ -57,7 +57,7 @@ def sweep(
 ) -> None:
     """Simulate every combination of settings that a file names.
 
-    A file such as this compares two TCPs and three initial windows at two rates of loss:
+    For example, this file compares two TCPs and three initial windows at two loss rates:
 
     \b
         scenario = "geo-lossy"            # of the library, or a file
@@ -98,7 +98,7 @@ def sweep(
             result = sweep_plan(plan, store=where, jobs=jobs, executor=executor, progress=progress)
         except SweepStopped as stop:
             raise text.Stopped(f"{stop}; the same command goes on from there") from stop
-    with text.told_at_the_end(quiet or to_stdout) as tell:
+    with text.deferring_errors(quiet or to_stdout) as tell:
         tell(lambda: show(result, text.console(sys.stdout)))
         if csv is not None:
             if to_stdout:
@@ -146,9 +146,9 @@ def _progress(quiet: bool) -> "Iterator[Callable[[State], None] | None]":
         return
     left = _Left()
     if not sys.stderr.isatty():
-        from farlink.cli.progress import telling
+        from farlink.cli.progress import line_printer
 
-        tell = telling()
+        tell = line_printer()
         yield lambda state: tell(f"{_said(state)}, {left.text(state)}")
         return
     from rich.console import Console

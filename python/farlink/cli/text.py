@@ -19,6 +19,7 @@ __all__ = [
     "assignments",
     "columns",
     "console",
+    "deferring_errors",
     "is_standard_output",
     "line",
     "names",
@@ -27,13 +28,12 @@ __all__ = [
     "progress_line",
     "spell_all",
     "spelled",
-    "told_at_the_end",
     "write_json",
 ]
 
 
 class Stopped(Exception):  # noqa: N818 (Ctrl-C is no error)
-    """Raised after Ctrl-C with a message about what was kept; the exit code is Ctrl-C's, 130."""
+    """Raised after Ctrl-C with a message that names the saved runs; the exit code is 130."""
 
 
 def names(options: Sequence[str]) -> list[str] | None:
@@ -132,7 +132,7 @@ def write_json(path: Path, pieces: "Iterable[str]") -> None:
 
 
 @contextmanager
-def told_at_the_end(quiet: bool) -> "Iterator[Callable[[Callable[[], None]], None]]":
+def deferring_errors(quiet: bool) -> "Iterator[Callable[[Callable[[], None]], None]]":
     """Yield a function that calls a printer unless `quiet`; raise its first error at the end."""
     failures: list[OSError] = []
 
@@ -151,5 +151,5 @@ def told_at_the_end(quiet: bool) -> "Iterator[Callable[[Callable[[], None]], Non
 
 
 def example(command: str) -> str:
-    """Return the last lines of a command's help: an example that is not wrapped."""
+    """Return the last lines of a command's help, with an example that is not wrapped."""
     return f"Example:\n\n\b\n  {command}"

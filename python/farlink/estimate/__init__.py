@@ -255,7 +255,7 @@ def _loss(observed: read.Observed, model: str) -> tuple[LossFit, list[LossFit]]:
 
 
 def in_toml(value: object) -> str:
-    """Format a channel as TOML, with numbers to six digits."""
+    """Format a channel as TOML, with six significant digits."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):

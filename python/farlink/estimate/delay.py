@@ -51,11 +51,10 @@ class DelayFit:
 def fit_delay(sent: Array, received: Array) -> DelayFit:
     """Fit the delays of the packets that arrived.
 
-    The base is the minimum delay. The excess over it is fitted by maximum likelihood to an
-    exponential, a normal and a uniform distribution, and the one with the greatest likelihood is
-    chosen. The intervals assume independent delays. They use chi-square for the mean of an
-    exponential with unknown base and for the deviation of a normal, and Student's t for the mean of
-    a normal.
+    The base is the minimum delay. An exponential, a normal and a uniform distribution are fitted to
+    the excess by maximum likelihood, and the distribution with the largest likelihood is chosen.
+    The intervals assume independent delays. They use chi-square for the mean of an exponential with
+    unknown base and for the deviation of a normal, and Student's t for the mean of a normal.
     """
     delays = received - sent
     base, n = float(delays.min()), len(delays)

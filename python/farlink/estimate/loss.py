@@ -152,7 +152,7 @@ def fit_full(lost: Array) -> LossFit:
         for h, k, slower in guesses
     ]
     at, errors, likelihood = _maximise(cost, *starts_at)
-    if at[2] > at[3]:  # the states have changed names
+    if at[2] > at[3]:  # Exchange the names of the two states.
         order = [1, 0, 3, 2]
         at, errors = at[order], errors[np.ix_(order, order)]
     parameters, notes = {}, []
@@ -188,7 +188,7 @@ def _forward(
             return -1e300
         total += math.log(mass) + scale
         good, bad = good / mass, bad / mass
-    # The other models are conditional on their first packet, so this one is made conditional too.
+    # The other models are conditional on the first packet, so this likelihood must be too.
     first = h * p / (p + r) + k * r / (p + r)
     return total - math.log(max(1 - first if kinds[0] else first, 1e-300))
 

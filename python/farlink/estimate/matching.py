@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 __all__ = ["Matched", "match"]
 
 _ENOUGH = 20
-"""Least number of packets with unique content whose delays bound the delays of the others."""
+"""Number of packets with unique content that suffices to bound the delays of all packets."""
 
 
 _TICK_S = 1e-6
@@ -82,7 +82,7 @@ def match(sent: Sequence[tuple[float, bytes]], arrived: Mapping[bytes, list[floa
 def _by_delay(
     sent: Sequence[float], times: Sequence[float], delays: Sequence[float]
 ) -> dict[int, float] | None:
-    """Return the unique match as arrival time by packet index; None if it is ambiguous."""
+    """Return the arrival time by packet index if the match is unique; None if it is ambiguous."""
     if len(delays) < _ENOUGH:
         return None
     least, most = min(delays), max(delays)

@@ -25,7 +25,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _LOST = ("", "lost", "nan", "none", "null", "na")
 _UNITS = {"": 1.0, "_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9}
 _MOST_UNCLEAR = 0.01
-"""Share of packets that may be left out as ambiguous, because others have the same content."""
+"""Share of packets that may be omitted as ambiguous, because other packets have equal content."""
 
 _REORDERED = 3
 """Without an RTT, a hole filled within this number of later segments is reordering."""
@@ -35,8 +35,8 @@ _REORDERED = 3
 class Observed:
     """Packets in the order sent.
 
-    `lost` holds whether each packet was lost. `sent` and `received` are times in seconds
-    (`received` is NaN if lost), or None if the files have no times.
+    `lost` is true for each lost packet. `sent` and `received` are times in seconds (`received` is
+    NaN if lost), or None if the files have no times.
     """
 
     source: str
@@ -112,10 +112,10 @@ def both_ends(sender: Path, receiver: Path, source: str | None) -> Observed:
     """Match the packets of a capture before a channel with those of a capture behind it.
 
     Packets are identified by their content without TTL, DSCP, ECN and header checksum.
-    `matching.match` decides about packets of the same content. Ambiguous ones are left out, and
-    more than 1 % of them are an error.
+    `matching.match` decides about packets of equal content. Ambiguous packets are omitted; if they
+    are more than 1 %, this is an error.
 
-    Packets sent before the first one that arrived, or after the last, are left out. The second
+    Packets sent before the first packet that arrived, or after the last, are omitted. The second
     capture may have started later, and the last packets may still be in flight.
     """
     before, after = list(packets(sender)), list(packets(receiver))
@@ -169,7 +169,7 @@ def _address(text: str) -> bytes:
 def _common_source(before: list[Packet], arrived: Mapping[bytes, list[float]]) -> bytes:
     """Return the address that sent most bytes among the packets in both captures.
 
-    Only packets that the first capture has earlier are counted, if there are any.
+    If possible, only packets that the first capture has earlier are counted.
     """
     volume: Counter[bytes] = Counter()
     for packet in before:

@@ -67,7 +67,7 @@ def read(path: Path, filters: Mapping[str, Collection[str]] | None = None) -> ta
 
 
 def name_file(snapshot: Snapshot) -> None:
-    """Check all files of a snapshot, and raise an error that names the first bad one.
+    """Check all files of a snapshot; the error names the first damaged file.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def _check(rows: table.Rows, part: Content) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Convert the errors that a Parquet reader raises for a damaged file into one that names it."""
+    """Convert errors of a Parquet reader for a damaged file into an error that names the file."""
     try:
         yield
     except (FileNotFoundError, MemoryError):

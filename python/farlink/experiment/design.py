@@ -15,7 +15,7 @@ Combination = Mapping[str, Level]
 
 
 def grid(factors: Sequence[Factor], zipped: Sequence[Sequence[str]]) -> list[Combination]:
-    """Return all combinations of levels; zipped factors advance together.
+    """Return all combinations of levels; zipped factors step through their levels together.
 
     The last factor varies fastest. Zipped factors have the same number of levels.
     """

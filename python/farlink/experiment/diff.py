@@ -150,10 +150,10 @@ def diff(
 ) -> Diff:
     """Compare two results, or two scenarios, run by run.
 
-    A scenario is simulated with the number of runs and the seed of the result on the other side.
-    Two scenarios are simulated with 30 runs and the seed of A. Run k of both sides uses the same
-    random numbers, so the interval is that of paired differences. Results with different seeds are
-    compared by Welch's interval.
+    A scenario that is compared with a result is simulated with the result's number of runs and
+    seed. Two scenarios are simulated with 30 runs and the seed of A. Run k of both sides uses the
+    same random numbers, so the interval is that of paired differences. Results with different seeds
+    are compared by Welch's interval.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The file sweep.json: all points of a sweep, enough to simulate its numbers again.
+"""The file sweep.json: all points of a sweep, with everything needed to repeat its runs.
 
 The first point is stored in full. Every other point stores only the values that differ from the
 first.
@@ -80,7 +80,7 @@ def _point(first: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[Point, i
 
 
 def _changes(a: Any, b: Any, path: _Path = ()) -> Iterator[list[Any]]:  # noqa: ANN401 (JSON)
-    """Yield [path, value] for each changed value of `b`, and [path] for each that `b` lacks."""
+    """Yield [path, value] for each changed value of `b`, and [path] for each one missing in `b`."""
     if isinstance(a, dict) and isinstance(b, dict):
         for key in {**a, **b}:
             if key not in b:

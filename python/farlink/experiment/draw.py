@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-# Markers differ as well as colours, so that a series is recognised without colour.
+# Markers differ in addition to colours, so that a series is recognised without colour.
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 _STROKES = ("-", "--", "-.", ":")
 
@@ -132,7 +132,7 @@ def _pooled(
 ) -> tuple[float, float] | None:
     """Return the mean of a measure over points, and half the width of its 95 % interval.
 
-    Several points are averaged run by run first. None if no run has the measure.
+    Several points are first averaged run by run. None if no run has the measure.
     """
     from farlink.stats import mean_ci95
 

@@ -23,18 +23,18 @@ from farlink.experiment.numbers import Numbers
 from farlink.experiment.work import Done, Part, simulate
 from farlink.extras import lacking
 
-__all__ = ["Executor", "Team", "on_cluster"]
+__all__ = ["Executor", "WorkerPool", "on_cluster"]
 
 _TASK_S = 0.5
 """Duration of a task (s): far above its overhead, and short enough for a quick Ctrl-C."""
 
 _ROUNDS = 3
-"""Least tasks per worker for the remaining work, so that all workers finish together."""
+"""Minimum number of remaining tasks per worker, so that all workers finish at about one time."""
 
 _BLOCK = 8
 """Consecutive runs of a point in a block; a task parses a scenario once for all of them."""
 
-_LOOK_S = 0.2
+_POLL_S = 0.2
 
 
 class Executor(Protocol):
@@ -45,7 +45,7 @@ class Executor(Protocol):
 
 
 @dataclass
-class Team:
+class WorkerPool:
     """Pool of workers: threads of this process, or an external executor.
 
     Parameters
@@ -53,8 +53,8 @@ class Team:
     jobs
         Number of threads, used without an executor.
     executor
-        Object with `submit`, such as a process pool or Dask's `client.get_executor()`. Team does
-        not shut it down.
+        Object with `submit`, such as a process pool or Dask's `client.get_executor()`. The caller
+        shuts it down.
     """
 
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -62,16 +62,17 @@ class Team:
     worked_s: float = 0.0
     events: int = 0
 
-    def work(
+    def run(
         self,
         parts: Sequence[Part],
         take: Callable[[Sequence[Numbers]], None],
-        tell: Callable[[int], None] | None = None,
+        notify: Callable[[int], None] | None = None,
     ) -> None:
         """Simulate parts, and pass the numbers of each finished task to `take`, in any order.
 
-        `tell` is called at least every 0.2 s with the number of finished runs. If `tell` or `take`
-        raises, or on Ctrl-C, no new task starts, and `take` has received all finished tasks.
+        `notify` is called at least every 0.2 s with the number of finished runs. After Ctrl-C, or
+        if a callback raises an error, no new task starts. `take` has then received all finished
+        tasks.
 
         Raises
         ------
@@ -80,8 +81,8 @@ class Team:
         """
         if not parts:
             return
-        with self._pool() as (submit, workers, look):
-            _Shift(deque(_blocks(parts)), submit, workers, look, take, tell, self).run()
+        with self._pool() as (submit, workers, running):
+            _Batch(deque(_blocks(parts)), submit, workers, running, take, notify, self).run()
 
     @contextmanager
     def _pool(self) -> "Iterator[tuple[_Submit, int, Callable[[], int]]]":
@@ -93,14 +94,14 @@ class Team:
         stop = threading.Event()
 
         def watched(parts: Sequence[Part], engine: str) -> Done:
-            def look(_simulated: float, _expected: float, done: int, _total: int) -> None:
+            def running(_simulated: float, _expected: float, done: int, _total: int) -> None:
                 if stop.is_set():
                     raise _StoppedError
                 under_way[me] = done
 
             me = threading.get_ident()
             try:
-                return simulate(parts, engine, look)
+                return simulate(parts, engine, running)
             finally:
                 under_way.pop(me, None)
 
@@ -120,16 +121,16 @@ _Submit = Callable[[Sequence[Part]], "Future[Done]"]
 
 
 @dataclass
-class _Shift:
-    """State of one call of `Team.work`."""
+class _Batch:
+    """State of one call of `WorkerPool.run`."""
 
     blocks: "deque[Part]"
     submit: _Submit
     workers: int
-    look: Callable[[], int]
+    running: Callable[[], int]
     take: Callable[[Sequence[Numbers]], None]
-    tell: Callable[[int], None] | None
-    team: Team
+    notify: Callable[[int], None] | None
+    pool: WorkerPool
     left: int = 0
     done: int = 0
     seconds: float = 0.0
@@ -143,11 +144,11 @@ class _Shift:
                 # Keep one task queued per worker beside the running one, so that no worker idles.
                 while self.blocks and len(self.pending) < 2 * self.workers:
                     self.pending.add(self.submit(self._task()))
-                ready, self.pending = wait(self.pending, _LOOK_S, FIRST_COMPLETED)
+                ready, self.pending = wait(self.pending, _POLL_S, FIRST_COMPLETED)
                 for task in ready:
                     self._take(task)
-                if self.tell is not None:
-                    self.tell(self.done + self.look())
+                if self.notify is not None:
+                    self.notify(self.done + self.running())
         except (BrokenExecutor, CancelledError) as error:
             raise RunError(f"workers are gone: {str(error) or type(error).__name__}") from error
         finally:
@@ -162,14 +163,14 @@ class _Shift:
             result = future.result()
         except (FarlinkError, BrokenExecutor, CancelledError):
             raise
-        except Exception as error:  # whatever a cluster has for workers that died
+        except Exception as error:  # Any exception of a cluster for workers that died.
             raise RunError(f"a worker failed: {type(error).__name__}: {error}") from error
         self.take(result.numbers)
         runs = sum(len(number.runs) for number in result.numbers)
         self.done += runs
         self.seconds += result.seconds
-        self.team.worked_s += result.seconds
-        self.team.events += result.events
+        self.pool.worked_s += result.seconds
+        self.pool.events += result.events
         for number in result.numbers:
             self.cost[number.point] = result.seconds / runs
 
@@ -201,7 +202,7 @@ class _Shift:
 def _blocks(parts: Sequence[Part]) -> Iterator[Part]:
     """Cut parts into blocks of runs, and yield the first block of every part first.
 
-    After an early stop all points have about the same number of runs.
+    Points therefore have about equally many runs if the work stops early.
     """
     most = max(len(part.runs) for part in parts)
     for first in range(0, most, _BLOCK):
@@ -215,7 +216,7 @@ class _StoppedError(Exception):
 
 
 def _workers(executor: object) -> int:
-    """Return how many tasks an executor runs at once, or the number of CPUs if unknown."""
+    """Return how many tasks an executor runs at one time, or the number of CPUs if unknown."""
     most = getattr(executor, "_max_workers", None)
     if isinstance(most, int):
         return most

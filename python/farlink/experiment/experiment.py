@@ -1,4 +1,4 @@
-"""Experiments: simulate points, and reuse the numbers of runs that are already known."""
+"""Experiments: simulate points, and reuse stored results of runs."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farlink.checks import whole
-from farlink.experiment.execute import Executor, Team
+from farlink.experiment.execute import Executor, WorkerPool
 from farlink.experiment.numbers import Layout, Numbers, of_run
 from farlink.experiment.points import Point
 from farlink.experiment.ranges import Ranges
@@ -19,10 +19,11 @@ from farlink.experiment.work import Part
 __all__ = ["Experiment", "Tell"]
 
 Tell = Callable[[int, int], None]
-"""Progress callback: finished runs among the missing ones, and the number of missing runs."""
+"""Progress callback: number of finished runs, and number of runs that were missing at the start."""
 
 _FLUSH_S = 2.0
-"""Interval between writes to the store (s): the most work that a killed process loses."""
+"""Interval between writes to the store (s); a killed process loses at most the work of this time.
+"""
 
 _FLUSH_NUMBERS = 4_000_000
 
@@ -31,7 +32,7 @@ _MOST_JOBS = 1024
 
 @dataclass
 class Experiment:
-    """Simulates points and holds the resulting numbers.
+    """Simulator of points that stores the resulting numbers.
 
     Parameters
     ----------
@@ -63,23 +64,23 @@ class Experiment:
     tell: Tell | None = None
     keep: bool = False
     simulated_runs: int = 0
-    _held: "dict[str, _Held]" = field(default_factory=dict, repr=False)
+    _cached: "dict[str, _PointNumbers]" = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if self.store is not None and not isinstance(self.store, Store):
             self.store = Store(Path(self.store))
         threads = self.jobs if self.jobs is not None else (os.cpu_count() or 1)
-        self._team = Team(whole("jobs", threads, _MOST_JOBS), self.executor)
+        self._pool = WorkerPool(whole("jobs", threads, _MOST_JOBS), self.executor)
 
     @property
     def events(self) -> int:
         """Number of simulation events over all runs simulated by this object."""
-        return self._team.events
+        return self._pool.events
 
     @property
     def worked_s(self) -> float:
         """Time that all workers together spent on simulation (s)."""
-        return self._team.worked_s
+        return self._pool.worked_s
 
     def missing(self, wanted: Iterable[tuple[Point, int]]) -> list[Part]:
         """Return the runs still to simulate to have the wanted number of runs of each point."""
@@ -107,14 +108,14 @@ class Experiment:
         wanted = list(wanted)
         self._simulate(wanted)
         if self.keep and isinstance(self.store, Store):
-            held = self._held
+            cached = self._cached
             new = {
                 request.key
                 for request, n in wanted
-                if request.key not in held or held[request.key].count < n
+                if request.key not in cached or cached[request.key].count < n
             }
             for number in self.store.numbers(new) if new else []:
-                held[number.point] = _Held(number.layout, [number])
+                cached[number.point] = _PointNumbers(number.layout, [number])
 
     def _simulate(self, wanted: Sequence[tuple[Point, int]]) -> None:
         parts = self.missing(wanted)
@@ -123,7 +124,7 @@ class Experiment:
         total = sum(len(part.runs) for part in parts)
         tell = self.tell
         if self.store is None:
-            self._team.work(parts, self._hold, tell and (lambda done: tell(done, total)))
+            self._pool.run(parts, self._cache, tell and (lambda done: tell(done, total)))
             return
         assert isinstance(self.store, Store)
         names = {request.key: request for request, _ in wanted}
@@ -135,13 +136,13 @@ class Experiment:
             writer.take(numbers)
 
         try:
-            self._team.work(parts, take, tell and (lambda done: tell(done, total)))
+            self._pool.run(parts, take, tell and (lambda done: tell(done, total)))
         finally:
             writer.flush()
         self.store.tidy()
 
     def values(self, point: Point, measure: str, runs: int | None = None) -> NDArray[np.float64]:
-        """Return a measure of a point, a value per run, NaN where a run has none.
+        """Return a measure of a point, one value per run; NaN if a run has no value.
 
         Run k of all points uses the same random numbers, so the values of two points are pairs.
         With `runs`, missing runs up to that number are simulated first. Without it, the values of
@@ -166,15 +167,15 @@ class Experiment:
         KeyError
             If none of its runs was simulated.
         """
-        held = self._held.get(point.key)
-        if isinstance(self.store, Store) and not (self.keep and held is not None):
+        cached = self._cached.get(point.key)
+        if isinstance(self.store, Store) and not (self.keep and cached is not None):
             there = self.store.covered().get(point.key, Ranges())
-            if held is None or len(held.runs) < len(there):
+            if cached is None or len(cached.runs) < len(there):
                 for number in self.store.numbers([point.key]):
-                    held = self._held[point.key] = _Held(number.layout, [number])
-        if held is None:
+                    cached = self._cached[point.key] = _PointNumbers(number.layout, [number])
+        if cached is None:
             raise KeyError(f"no run of {point.label or point.key} was simulated")
-        return held.numbers(point.key)
+        return cached.numbers(point.key)
 
     def read(self, points: Iterable[Point], measures: Sequence[str]) -> dict[str, Numbers]:
         """Return the numbers of simulated points, by key.
@@ -184,30 +185,30 @@ class Experiment:
         keys = list(dict.fromkeys(point.key for point in points))
         if isinstance(self.store, Store):
             return {number.point: number for number in self.store.numbers(keys, measures)}
-        return {key: self._held[key].numbers(key) for key in keys}
+        return {key: self._cached[key].numbers(key) for key in keys}
 
     def _there(self, counts: Mapping[str, int]) -> Mapping[str, Ranges]:
-        """Return the existing runs by point key; memory is enough if it has all `counts` runs."""
-        held: dict[str, Ranges] = {}
+        """Return the existing runs by point key; memory suffices if it has all runs of `counts`."""
+        cached: dict[str, Ranges] = {}
         if self.keep or self.store is None:
-            held = {key: self._held[key].runs for key in counts.keys() & self._held.keys()}
-        enough = all(key in held and not held[key].missing(n) for key, n in counts.items())
+            cached = {key: self._cached[key].runs for key in counts.keys() & self._cached.keys()}
+        enough = all(key in cached and not cached[key].missing(n) for key, n in counts.items())
         if isinstance(self.store, Store) and not enough:
             return self.store.covered()
-        return held
+        return cached
 
-    def _hold(self, numbers: Sequence[Numbers]) -> None:
+    def _cache(self, numbers: Sequence[Numbers]) -> None:
         self._count(numbers)
         for number in numbers:
-            self._held.setdefault(number.point, _Held(number.layout)).parts.append(number)
+            self._cached.setdefault(number.point, _PointNumbers(number.layout)).parts.append(number)
 
     def _count(self, numbers: Sequence[Numbers]) -> None:
         self.simulated_runs += sum(len(number.runs) for number in numbers)
 
 
 @dataclass
-class _Held:
-    """Numbers of one point, held in memory."""
+class _PointNumbers:
+    """Numbers of one point, cached in memory."""
 
     layout: Layout
     parts: list[Numbers] = field(default_factory=list)

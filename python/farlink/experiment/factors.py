@@ -75,14 +75,14 @@ class Factor:
 
     @cached_property
     def is_number(self) -> bool:
-        """Whether all levels are numbers, so that they can be placed on an axis."""
+        """Whether all levels are numbers, which have a position on an axis."""
         several = {_measured(level.value)[1] for level in self.levels}
         return len(several) == 1 and all(
             isinstance(self.shown(level), int | float) for level in self.levels
         )
 
     def shown(self, level: Level) -> Value:
-        """Return the value of a level for tables: a number in `unit` if all levels are numbers."""
+        """Return the value of a level for tables; a number in `unit` if all levels are numbers."""
         number, unit = _measured(level.value)
         if number is None or unit != self.unit or isinstance(level.value, bool):
             return level.label
@@ -232,7 +232,7 @@ def _measured(value: Value) -> tuple[float | int | None, str]:
     for parse, unit in ((units.parse_time, "s"), (units.parse_size, "B")):
         try:
             number = parse(value)
-        except ValueError:  # two points in a number
+        except ValueError:  # The number has two decimal points.
             return None, ""
         if number is not None:
             return number, unit

@@ -20,7 +20,7 @@ The scope is "flow", "link", "run" or "agent". The name is that of the flow, the
 """
 
 OF_DATAGRAMS = ("datagrams_sent", "datagrams_lost", "datagrams_received")
-"""Counts from which the loss rate of a datagram flow follows; TCP flows lack them."""
+"""Counts that determine the loss rate of a datagram flow; TCP flows lack them."""
 
 Layout = tuple[Column, ...]
 
@@ -66,7 +66,7 @@ def columns_of(layout: Layout, measure: str) -> list[int]:
         entry = places.get(("", measure))
     if entry is None:
         raise ScenarioError(f"measure {measure!r} is not there; {_known(layout, last, whole)}")
-    # Sorted by name, so that a sum over flows adds in the same order whatever the column order.
+    # Sorted by name, so that a sum over flows does not depend on the order of columns.
     return sorted(entry, key=lambda place: layout[place])
 
 
@@ -96,7 +96,7 @@ def _known(layout: Layout, last: str, whole: str) -> str:
 
 
 def of_run(numbers: Numbers, measure: str) -> NDArray[np.float64]:
-    """Return a measure, a value per run, NaN where a run has none.
+    """Return a measure, one value per run; NaN if a run has no value.
 
     Over several flows, goodput, bytes and counts are summed. The loss rate is that of all datagrams
     together, and other measures are averaged, as in `Result.total`.

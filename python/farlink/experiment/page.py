@@ -84,7 +84,7 @@ def _render(
 
 
 def cells(result: "SweepResult") -> tuple[list[str], list[list[str]]]:
-    """Return the header and rows of the table of means: a row per point, mean ± half interval."""
+    """Return the header and rows of the table of means: one row per point, mean ± half interval."""
     scales = {}
     for measure in result.measures:
         means = [result.estimate(item, measure).mean or 0.0 for item in result.plan.points]
@@ -160,7 +160,7 @@ def cell(mean: float | None, half: float | None, factor: float) -> str:
     """Format a mean ± half its interval, both divided by `factor`, to the significant digits."""
     if mean is None or math.isnan(mean):
         return "-"
-    if not half or math.isnan(half):  # one run, or runs that are the same
+    if not half or math.isnan(half):  # A single run, or equal runs.
         return units.rounded(mean / factor)
     half /= factor
     return f"{units.rounded(mean / factor, half)} ± {units.rounded(half, half)}"

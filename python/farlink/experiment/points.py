@@ -16,7 +16,7 @@ Factor = str | int | float | bool
 """Label of a factor's level, for tables and figures."""
 
 _SAYS_NOTHING = ("name", "description")
-"""Keys of a scenario that do not affect its numbers, and are left out of the hash."""
+"""Keys of a scenario that do not affect its results, and are omitted from the hash."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Point:
     def key(self) -> str:
         """Hash of the engine version and the scenario with its seed.
 
-        Key and run number identify a run's numbers: simulating them again yields the same bits.
+        Key and run number determine a run's numbers exactly.
         """
         table = {key: item for key, item in self.scenario.items() if key not in _SAYS_NOTHING}
         text = json.dumps([_farlink.engine(), table], sort_keys=True)

@@ -1,11 +1,11 @@
 """Sequential choice of the number of runs, with the confidence level kept at 95 %.
 
-Testing after every run, and stopping once the interval is narrow enough, stops too often on an
+A rule that tests after every run, and stops at the first narrow interval, stops too often at an
 interval that is narrow by chance. Its nominal 95 % interval then covers the mean in fewer than 95 %
-of cases. Here the interim analyses are at a few numbers of runs fixed in advance. All of them use
-the same higher confidence level, chosen so that all intervals together cover the mean with
-probability 95 % (constant of Pocock 1977). Student's quantile at that level replaces the normal one
-(Jennison and Turnbull 2000, 4.4).
+of cases. This module tests only at a few numbers of runs that are fixed in advance (interim
+analyses). All analyses use one higher confidence level, chosen so that all intervals together cover
+the mean with probability 95 % (constant of Pocock 1977). Student's quantile at that level replaces
+the normal one (Jennison and Turnbull 2000, 4.4).
 """
 
 import math
@@ -25,8 +25,8 @@ __all__ = ["Precision", "Rule", "read_precision"]
 LEAST, MOST = 20, 1000
 """Default numbers of runs at the first and the last interim analysis.
 
-With fewer than 20 runs, Student's t fits skewed samples badly. Rare losses may be missing too, so
-that a point with random losses would look deterministic.
+With fewer than 20 runs, Student's t fits skewed samples badly. Rare losses may also be absent from
+so few runs, so that a point with random losses would look deterministic.
 """
 
 _STEP = math.sqrt(2)
@@ -67,7 +67,7 @@ class Rule:
     most: int = MOST
 
     @cached_property
-    def looks(self) -> list[int]:
+    def analyses(self) -> list[int]:
         """Numbers of runs at which the interval is tested."""
         entries = [self.least]
         while entries[-1] < self.most:
@@ -77,11 +77,11 @@ class Rule:
     @cached_property
     def level(self) -> float:
         """Confidence level of each interval, such that all together cover the mean with 95 %."""
-        return _level(tuple(self.looks))
+        return _level(tuple(self.analyses))
 
-    def next_look(self, runs: int) -> int | None:
+    def next_analysis(self, runs: int) -> int | None:
         """Return the number of runs at the next interim analysis; None after the last."""
-        return next((look for look in self.looks if look > runs), None)
+        return next((count for count in self.analyses if count > runs), None)
 
     def half_width(self, deviation: float, runs: int) -> float:
         """Return half the interval's width, t * deviation / sqrt(runs); infinite below two runs."""
@@ -91,17 +91,17 @@ class Rule:
 
 
 @lru_cache(maxsize=32)
-def _level(looks: tuple[int, ...]) -> float:
+def _level(analyses: tuple[int, ...]) -> float:
     """Solve for the two-sided level per interim analysis that gives 95 % for all together."""
-    if len(looks) == 1:
+    if len(analyses) == 1:
         return 0.95
-    return 2 * normal_cdf(root(lambda c: _stays(looks, c) - 0.95, 1.9, 5.0)) - 1
+    return 2 * normal_cdf(root(lambda c: _stays(analyses, c) - 0.95, 1.9, 5.0)) - 1
 
 
 _GRID = 401
 
 
-def _stays(looks: Sequence[int], constant: float) -> float:
+def _stays(analyses: Sequence[int], constant: float) -> float:
     """Return P(|standardised mean| <= constant at every interim analysis).
 
     The sum of n normal values is a random walk. Its density inside the bounds is propagated from
@@ -117,10 +117,10 @@ def _stays(looks: Sequence[int], constant: float) -> float:
     ) -> "np.typing.NDArray[np.float64]":
         return np.asarray(np.exp(-(x**2) / (2 * variance)) / math.sqrt(2 * math.pi * variance))
 
-    bound = constant * math.sqrt(looks[0])
+    bound = constant * math.sqrt(analyses[0])
     place = unit * bound
-    density = bell(place, looks[0])
-    for before, now in pairwise(looks):
+    density = bell(place, analyses[0])
+    for before, now in pairwise(analyses):
         wide = constant * math.sqrt(now)
         there = unit * wide
         step = bell(there[:, None] - place[None, :], now - before)

@@ -1,4 +1,4 @@
-"""Snapshot of a store: its valid parts at an instant, and views of their rows.
+"""Snapshot of a store: the valid parts at one time, and views of their rows.
 
 A query and the list of runs that it covers must come from the same snapshot, because another
 process may add or merge parts between two snapshots.
@@ -39,7 +39,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Valid files of a store at one instant.
+    """Valid files of a store at one time.
 
     Attributes
     ----------

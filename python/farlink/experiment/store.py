@@ -2,10 +2,11 @@
 
 A file is called a *part*. It is written atomically under a unique name, and its footer lists the
 runs of each point that it contains. A killed process therefore loses only unwritten runs and
-damages nothing. Two processes can write at once, and a run that both have simulated counts once.
+damages no file. Two processes can write at the same time; a run that both have simulated counts
+once.
 
-Many small parts are merged into one from time to time. The merged part lists the parts that it
-replaces, and these are ignored as soon as it exists.
+Small parts are merged into one part from time to time. The merged part lists the parts that it
+replaces, which readers ignore as soon as the merged part exists.
 """
 
 import json
@@ -102,7 +103,7 @@ class Store:
         return True
 
     def _may_be_taken(self) -> bool:
-        """Return whether the folder is empty but for temporary files of another process."""
+        """Return whether the folder is empty, except for temporary files of another process."""
         return self.path.is_dir() and all(
             path.name.startswith(files.TEMPORARY) for path in self.path.iterdir()
         )
@@ -122,11 +123,11 @@ class Store:
 
     def covered(self) -> dict[str, Ranges]:
         """Return the stored runs by point key, as a read-only view."""
-        return self._look().covered
+        return self._snapshot().covered
 
     def describe(self, experiment: str, points: Iterable[Point]) -> None:
-        """Write the description of an experiment's points that are not described yet."""
-        self._look()
+        """Write descriptions of the points of an experiment that have no description yet."""
+        self._snapshot()
         new = [point for point in points if (experiment, point.key) not in self._described]
         if new:
             self._write(table.of_points(experiment, new), "points", {})
@@ -161,7 +162,7 @@ class Store:
             filters["measure"] = names | set(OF_DATAGRAMS)
 
         def attempt() -> list[Numbers]:
-            snapshot = self._look_once()
+            snapshot = self._read_snapshot()
             twice = repeated(snapshot.parts)
             try:
                 rows = [
@@ -202,7 +203,7 @@ class Store:
             raise lacking("a question in SQL", "query") from error
 
         def attempt() -> T:
-            snapshot = self._look_once()
+            snapshot = self._read_snapshot()
             try:
                 with duckdb.connect() as duck:
                     duck.execute("set enable_progress_bar = false")
@@ -229,12 +230,12 @@ class Store:
 
     def tidy(self, *, at_least: int = _MERGE) -> None:
         """Merge small parts if there are at least `at_least`, unless another process is merging."""
-        if len(self._small(self._look())) < at_least:
+        if len(self._small(self._snapshot())) < at_least:
             return
         with self._locked() as alone:
             if not alone:
                 return
-            snapshot = self._look_once()
+            snapshot = self._read_snapshot()
             # Remove merged parts that a process left because it was stopped before it removed them.
             self._remove(self._parts.keys() - snapshot.parts.keys())
             chosen = self._small(snapshot)
@@ -282,11 +283,11 @@ class Store:
         files.write_bytes(self.path / name, data)
         return name
 
-    def _look(self) -> Snapshot:
+    def _snapshot(self) -> Snapshot:
         """Read the current snapshot."""
-        return self._between_merges(self._look_once)
+        return self._between_merges(self._read_snapshot)
 
-    def _look_once(self) -> Snapshot:
+    def _read_snapshot(self) -> Snapshot:
         """Read the footers of new files, and drop those of files that are gone.
 
         Raises
@@ -335,7 +336,7 @@ class Store:
         """
         try:
             import fcntl
-        except ImportError:  # Windows
+        except ImportError:  # Windows has no such locks.
             yield False
             return
         handle = os.open(self.path / _HEAD, os.O_RDONLY | os.O_CLOEXEC)

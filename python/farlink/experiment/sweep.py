@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["State", "SweepResult", "SweepStopped", "asked_of", "sweep", "sweep_plan"]
 
 _USUAL = ("goodput", "duration", "segments_retransmitted", "timeouts", "rtt_mean")
-"""Default measures of a sweep's table; those that its runs lack are left out."""
+"""Default measures of a sweep's table, without those that its runs lack."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class State:
 
 
 class SweepStopped(KeyboardInterrupt):
-    """Raised on Ctrl-C during a sweep with a store; `state` counts the runs that were kept."""
+    """Raised on Ctrl-C during a sweep with a store; `state` counts the stored runs."""
 
     def __init__(self, state: State, store: Path | None) -> None:
         kept = f"; they are in {store}" if store is not None else ""
@@ -130,7 +130,7 @@ class SweepResult:
         return registry.unit(scope, name) or {"simulated_s": "s"}.get(name, "")
 
     def values_of(self, point: Point, measure: str) -> NDArray[np.float64]:
-        """Return a measure of a point, a value per run, NaN where a run has none."""
+        """Return a measure of a point, one value per run; NaN if a run has no value."""
         place = self._places[point.key]
         return of_run(self._numbers[point.key], measure)[: self.runs[place]]
 
@@ -144,9 +144,9 @@ class SweepResult:
 
     @cached_property
     def frame(self) -> "pd.DataFrame":
-        """Means, a row per point and measure.
+        """Means, with one row per point and measure.
 
-        Factors, measure, unit, mean, ci95_low, ci95_high, n.
+        The columns are the factors, measure, unit, mean, ci95_low, ci95_high and n.
 
         Levels with a unit are numbers in the base unit given in `attrs["units"]`.
         """
@@ -168,7 +168,7 @@ class SweepResult:
 
     @cached_property
     def values(self) -> "pd.DataFrame":
-        """Values of all runs, a row per run: factors, run, and a column for each measure."""
+        """Values of all runs, one row per run: factors, run, and a column for each measure."""
         import pandas as pd
 
         parts = []
@@ -183,7 +183,7 @@ class SweepResult:
     def differences(
         self, factor: str, level: Value, measures: Sequence[str] | None = None
     ) -> "pd.DataFrame":
-        """Return the differences of all other levels of a factor from `level`, all else equal.
+        """Return the differences of all other levels of a factor from `level`, other factors equal.
 
         Run k of both levels has the same losses, so the interval is that of paired differences.
         `percent` and its bounds are relative to the mean at `level`.
@@ -300,7 +300,7 @@ class SweepResult:
 
     @property
     def figure_makers(self) -> "dict[str, Callable[[], Figure]]":
-        """Functions that draw the figures, by name; one failing figure does not stop the others."""
+        """Functions that draw the figures, by name, so that an error affects one figure only."""
         from farlink.experiment.draw import draw
 
         return {
@@ -312,7 +312,7 @@ class SweepResult:
         """Write the page (a self-contained index.html), its numbers, sweep.json and the plots.
 
         All files are put in the directory atomically, and files of an earlier call are removed (see
-        `Result.save`). A page with the same numbers is left unchanged.
+        `Result.save`). If the numbers have not changed, the page is not rewritten.
 
         Raises
         ------
@@ -454,7 +454,7 @@ def asked_of(plan: Plan) -> list[str]:
 
 
 class _Field:
-    """Executor of a plan: simulates its points, with more runs where the precision needs them."""
+    """Executor of a plan: simulates its points, with more runs if the precision requires them."""
 
     def __init__(
         self, plan: Plan, lab: Experiment, progress: Callable[[State], None] | None
@@ -467,7 +467,7 @@ class _Field:
     def run(self) -> tuple[list[int], list[bool]]:
         plan, rule = self._plan, self._plan.rule
         self._check()
-        runs = [plan.runs if rule is None else rule.looks[0]] * len(plan.points)
+        runs = [plan.runs if rule is None else rule.analyses[0]] * len(plan.points)
         reached = [rule is None] * len(plan.points)
         active = list(range(len(plan.points)))
         while active:
@@ -483,7 +483,7 @@ class _Field:
                     self._enough(of_run(numbers, goal.measure)[: runs[place]], goal)
                     for goal in plan.precision
                 )
-                later = rule.next_look(runs[place])
+                later = rule.next_analysis(runs[place])
                 if not reached[place] and later is not None:
                     runs[place] = later
                     waiting.append(place)
@@ -508,7 +508,7 @@ class _Field:
         ready = over + sum(point.key not in lacking for point, _ in wanted)
 
         def tell(done: int, _missing: int) -> None:
-            # Points advance together, so finished points are estimated from the share of finished
+            # Points progress together, so finished points are estimated from the share of finished
             # runs.
             points = ready + int((len(active) + over - ready) * done / max(lacks, 1))
             self._tell(before + done, min(points, len(runs)))

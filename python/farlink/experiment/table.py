@@ -70,7 +70,7 @@ def of_numbers(numbers: Sequence[Numbers]) -> Rows:
     """Return numbers as rows, grouped by measure."""
     keys: dict[str, int] = {}
     groups: dict[Layout, list[Numbers]] = {}
-    # All numbers of a task share one layout object, so it is hashed once.
+    # All numbers of a task share one layout object, which is hashed only once.
     by_layout: dict[int, list[Numbers]] = {}
     for number in numbers:
         keys.setdefault(number.point, len(keys))
@@ -78,7 +78,7 @@ def of_numbers(numbers: Sequence[Numbers]) -> Rows:
             by_layout[id(number.layout)] = groups.setdefault(number.layout, [])
         by_layout[id(number.layout)].append(number)
     blocks = [_block(layout, group, keys) for layout, group in groups.items()]
-    # Names are sorted by measure, so that rows queried together are stored together.
+    # Names are sorted by measure, so that rows of one measure are contiguous.
     names = sorted(
         {name for layout in groups for name in layout}, key=lambda name: (name[2], name[0], name[1])
     )
@@ -223,7 +223,7 @@ def to_numbers(rows: Rows, covered: Mapping[str, Ranges]) -> list[Numbers]:
 
 
 def of_points(experiment: str, points: Iterable[Point]) -> "dict[str, NDArray[Any] | Texts]":
-    """Return a row per point: its factors (JSON) and its scenario."""
+    """Return one row per point: its factors (JSON) and its scenario."""
     points = list(points)
 
     def texts(values: Iterable[str]) -> Texts:

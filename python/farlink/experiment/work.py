@@ -22,7 +22,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Done:
-    """Numbers of some parts, with the time (s) and events that they took."""
+    """Numbers of some parts, with their simulation time (s) and number of events."""
 
     numbers: Sequence[Numbers]
     seconds: float
@@ -54,7 +54,7 @@ def simulate(
     groups: object = None
     layout: Layout = ()
     for part, measures in zip(parts, outcome, strict=True):
-        # Runs with the same layout share one object, so that it is read and pickled once.
+        # Runs with one layout share one object, which is read and pickled only once.
         if measures.groups != groups:
             groups = measures.groups
             layout = _layout(measures.groups)

@@ -1,4 +1,4 @@
-"""Figures of a result as matplotlib Figures, with a module for each kind.
+"""Figures of a result as matplotlib Figures, with one module per kind of figure.
 
 The box plot shows all runs. All other figures show one run, which is simulated again with traces
 when a figure first needs them.
@@ -34,11 +34,11 @@ __all__ = ["Picture", "Plots"]
 class Plots:
     """The figures of a result: `result.plot.cwnd()` and so on.
 
-    `tcp` is by default all TCPs, and `run` is the number of the run. `flow` is by default all
-    flows, or the first flow in figures of one flow. `t0` and `t1` bound the time axis (s). `size`
-    is "page" (7 in wide, the default), "column" (3.4 in), "slide" (10 by 5.625 in) or (width,
-    height) in inches. `fonts` is "sans" or "tex" (Computer Modern of matplotlib). `savefig` of a
-    figure saves it, and `save` saves all figures.
+    `tcp` selects TCPs (by default all), and `run` is the number of the run. `flow` is by default
+    all flows, or the first flow in figures of one flow. `t0` and `t1` bound the time axis (s).
+    `size` is "page" (7 in wide, the default), "column" (3.4 in), "slide" (10 by 5.625 in) or
+    (width, height) in inches. `fonts` is "sans" or "tex" (Computer Modern of matplotlib). `savefig`
+    of a figure saves it, and `save` saves all figures.
     """
 
     def __init__(self, result: "Result") -> None:
@@ -209,7 +209,7 @@ class Plots:
         """
         tasks = self.tasks(Path(directory), run=run, size=size, fonts=fonts)
         if jobs > 1:
-            self._result.probe_all(run, jobs=jobs)  # once, not in each process
+            self._result.probe_all(run, jobs=jobs)  # Once here, not in each process.
         return write_all(tasks, jobs, tell)
 
     def tasks(
@@ -222,16 +222,16 @@ class Plots:
     ) -> list[FileTask]:
         """Return the tasks that write the figures of `save`, the longest first."""
         for tcp in self._result.tcp:
-            files.check_name(tcp)  # it is part of names of files
+            files.check_name(tcp)  # The name of the TCP is part of file names.
         with sheet_of(size, fonts):
-            pass  # a size that cannot be is an error here, and not in each figure
+            pass  # An impossible size causes one error here instead of one per figure.
         return [
             (f"figure {name}", partial(_write, draw, directory / name, size, fonts))
             for name, draw in self._all(run)
         ]
 
     def _all(self, run: int) -> "Iterator[tuple[str, Callable[[], Figure | None]]]":
-        # Figures with a panel per TCP take longest, so they start first.
+        # Figures with a panel per TCP take longest, so they are drawn first.
         datagrams = self._result.udp_flows()
         view = View(self._result, run)
         over_tcp = bool(view.flows_shown(self._result.tcp[0]))

@@ -55,7 +55,7 @@ _LOOKS = {
 
 @dataclass(frozen=True)
 class _Packet:
-    """Packet between two adjacent time lines. `came` is None if the packet was lost."""
+    """Packet between two adjacent time lines; the arrival time `came` is None for a lost packet."""
 
     kind: str
     hop: int
@@ -67,14 +67,14 @@ class _Packet:
 
 @dataclass(frozen=True)
 class _Way:
-    """Agents' taps on the path of a flow's data, in order, and the side of each near the sender."""
+    """Taps of agents on the path of a flow's data, in order, and their sides near the sender."""
 
     taps: list[int]
     near: list[str]
 
     @classmethod
     def of(cls, rows: Columns) -> "_Way":
-        """Find the order of the taps from the first data packets."""
+        """Determine the order of the taps from the first data packets."""
         comes = rows.where((rows["leaves"] == 0) & (rows["forward"] == 1) & ~np.isnan(rows["tap"]))
         first = dict(zip(comes["tap"][::-1], comes["place"][::-1], strict=True))
         order = list(dict.fromkeys(comes["tap"]))
@@ -155,7 +155,7 @@ def _limits(view: View, tcp: str, rows: Columns, acts: Columns, tap: int) -> tup
 
 
 def _packets(rows: Columns, acts: Columns, way: _Way) -> list[_Packet]:
-    """Match departures from a time line with arrivals at the next.
+    """Match departures from a time line with arrivals at the next time line.
 
     An arrival belongs to the last identical packet that left early enough.
     """
@@ -209,7 +209,7 @@ def _packets(rows: Columns, acts: Columns, way: _Way) -> list[_Packet]:
 
 
 def _known(number: float) -> float:
-    """Return the number, or -1 for NaN, which does not equal itself."""
+    """Return the number, or -1 for NaN, because NaN does not equal itself."""
     return number if np.isfinite(number) else -1.0
 
 
@@ -221,7 +221,7 @@ def _label(key: tuple[Any, ...]) -> str:
 
 
 def _arrivals(left: list[float], came: list[float], least: float) -> list[float | None]:
-    """Return arrival times of identical packets, None for lost ones; `least` is the least delay."""
+    """Return arrival times of identical packets, None for losses; `least` is the minimum delay."""
     ends: list[float | None] = [None] * len(left)
     slack = 1e-9 if np.isfinite(least) else 0.0
     way = least if np.isfinite(least) else 0.0

@@ -1,4 +1,4 @@
-"""Band below the plot of cwnd that shows what limited the sender."""
+"""Band below the plot of cwnd that shows the limits of the sender."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["HEIGHT", "draw_band", "ordered", "shares"]
 
 HEIGHT = 0.16
-"""Height of the band with the gap above it, as a share of the axis above zero."""
+"""Height of the band and the gap above it, as a share of the axis above zero."""
 
 _SOLID = 0.75
 """Share of `HEIGHT` that is the band itself."""
@@ -50,7 +50,7 @@ def draw_band(
     for kind, (shade, strokes) in _LOOKS.items():
         part = tall * table[kind]
         if part.any():
-            # Equal neighbouring columns are merged, because limits change seldom.
+            # Equal adjacent columns are merged, because limits rarely change.
             steps = np.abs(np.diff([low, part], prepend=np.inf)).max(axis=0)
             begins = steps > 1e-6 * top
             axes.fill_between(
@@ -66,7 +66,7 @@ def draw_band(
                 facecolor=shade, edgecolor="white", hatch=strokes, lw=0
             )
         low = low + part
-    axes.axhline(0, color="#1A1A1A", lw=0.5)  # the band is no part of the scale
+    axes.axhline(0, color="#1A1A1A", lw=0.5)  # The band does not belong to the scale.
     return legend
 
 

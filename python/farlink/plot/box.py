@@ -1,4 +1,4 @@
-"""Box plot of a metric over all runs, with differences to the first TCP."""
+"""Box plot of a metric over all runs, with differences from the first TCP."""
 
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,7 @@ def draw_box(result: "Result", metric: str) -> Figure:
     """Draw boxes from quartile to quartile, whiskers to the extremes, and a dot per run.
 
     A thick bar at each box is the 95 % interval of the median. The right panel shows the difference
-    of each TCP to the first one in the same run. If the values differ by much, the axes are
+    of each TCP from the first TCP in each run. If the values differ by much, the axes are
     logarithmic and the right panel shows ratios.
     """
     what, runs = _values(result, metric)
@@ -91,8 +91,8 @@ def _far_apart(runs: "list[Array]") -> bool:
 def _values(result: "Result", metric: str) -> "tuple[str, dict[str, Array]]":
     """Return a description of the metric, and its values of each TCP.
 
-    The values are those of flows over TCP, or of datagrams if the metric has none over TCP.
-    Goodputs of several flows are added as in the table on the terminal.
+    The values are those of TCP flows, or of datagram flows if the metric has no value for TCP
+    flows. Goodputs of several flows are added as in the table on the terminal.
     """
     over_tcp = any(
         value is not None for tcp in result.tcp for value in result.per_run(metric, tcp, udp=False)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["WAYS", "CapturePlots"]
 
 WAYS = ("a2b", "b2a")
-"""Directions of a connection: "a2b" from the end that opened the connection, and "b2a" back."""
+"""Directions of a connection: "a2b" from the end that opened the connection, "b2a" to that end."""
 
 _SMALL = 0.1
 """Share of the other direction's data below which a direction has no figures by default."""
@@ -72,7 +72,7 @@ class CapturePlots:
         t0: float | None = None,
         t1: float | None = None,
     ) -> Figure:
-        """Draw sequence numbers over time, with ACKs, the offered window and SACK blocks.
+        """Draw sequence numbers over time, with ACKs, the advertised window and SACK blocks.
 
         Retransmissions are red with an R. Reordered segments have a circle.
         """
@@ -97,7 +97,7 @@ class CapturePlots:
         t0: float | None = None,
         t1: float | None = None,
     ) -> Figure:
-        """Draw round-trip times from the point of capture to either end."""
+        """Draw RTTs between the point of capture and each end."""
         return _rtt(_Shown(self._capture, connection, direction, t0, t1))
 
     def throughput(
@@ -120,7 +120,7 @@ class CapturePlots:
         t0: float | None = None,
         t1: float | None = None,
     ) -> Figure:
-        """Draw the data in flight and the window that the receiver offered."""
+        """Draw the data in flight and the window that the receiver advertised."""
         return _flight(_Shown(self._capture, connection, direction, t0, t1))
 
     def save(
@@ -160,7 +160,7 @@ class CapturePlots:
 
 
 def _much(connection: "Connection") -> list[str]:
-    """Return the directions with at least the share `_SMALL` of data, that with most data first."""
+    """Return the directions with at least the share `_SMALL` of the data, largest first."""
     size = {name: direction.bytes for name, direction in connection.directions.items()}
     most = max(size.values())
     return sorted((name for name in size if size[name] >= _SMALL * most), key=lambda n: -size[n])
@@ -201,7 +201,7 @@ class _Shown:
         return f"{what}: {self.name}, {self.way.sender} to {self.way.receiver}"
 
     def place(self) -> str:
-        """Return a sentence with the point of capture."""
+        """Return a sentence that names the point of capture."""
         known = {
             "sender": "captured at the sender",
             "receiver": "captured at the receiver",
@@ -275,7 +275,7 @@ def _rtt(shown: _Shown) -> Figure:
 
 
 def _cloud(axes: "Axes", part: Columns, limits: tuple[float, float], shade: str) -> Line2D:
-    """Draw samples as points, or more than `_POINTS` as range and mean of each column."""
+    """Draw samples as points; more than `_POINTS` samples as range and mean of each column."""
     if len(part) <= _POINTS:
         size = 5 if len(part) < 500 else 3.5
         (points,) = axes.plot(part["time"], part["rtt"], ".", color=shade, ms=size, mew=0)

@@ -1,4 +1,4 @@
-"""Figures of a channel alone: sample path, bursts and gaps, autocorrelation, delays."""
+"""Figures of a channel without TCP: sample path, bursts and gaps, autocorrelation, delays."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -154,7 +154,7 @@ def _height(axes: "Axes") -> Any:  # noqa: ANN401 (a transform, as matplotlib ha
 
 
 def _bar(packets: int) -> float:
-    """Return the width (points) of a bar, given the number of packets on the axis."""
+    """Return the width (points) of a bar for a given number of packets on the axis."""
     return float(np.clip(72 * (width() - 1) / packets, 0.4, 3.0))
 
 

@@ -1,4 +1,4 @@
-"""Time-sequence graphs of the same transfer, simulated and emulated, side by side."""
+"""Time-sequence graphs of a simulated and an emulated transfer, side by side."""
 
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ _CROWDED = 40
 def draw_pair(comparison: "Comparison") -> Figure:
     """Draw a row per TCP, with farlink's TCP on the left and the kernel's on the right.
 
-    Both have the same axes. Time starts at the first segment with data.
+    Both panels of a row have equal axes. Time starts at the first segment with data.
     """
     result = comparison.result
     tcp = result.tcp

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Curve", "Look", "colour", "draw_curves", "look", "of_tcp", "together"]
 
-# Colour, dashes and marker have cycles of different length. So the first 42 curves differ in colour
-# or dashes, and neighbours in all three, which also works in black and white. Dashes are lengths in
-# line widths; an empty tuple is a solid line.
+# Colour, dashes and marker have cycles of different lengths. The first 42 curves therefore differ
+# in colour or dashes, and adjacent curves differ in all three, also in black and white. Dashes are
+# lengths in line widths; an empty tuple is a solid line.
 _DASHES: tuple[tuple[float, ...], ...] = (
     (),
     (6, 2),
@@ -40,9 +40,9 @@ _GRID = 300
 _NEAR = 0.01
 """Distance below which two curves overlap, as a share of the figure's height."""
 _MOSTLY = 0.9
-"""Share of the time in which curves of one group must be nearer than `_NEAR`."""
+"""Share of the time for which curves of a group must be nearer than `_NEAR`."""
 _APART = 0.05
-"""Largest distance at any time of curves in one group, as a share of the figure's height."""
+"""Largest distance between curves of a group at any time, as a share of the figure's height."""
 
 _DASH = 5.0
 """Length of a dash of overlapping curves, in line widths."""
@@ -85,12 +85,12 @@ def look(place: int) -> Look:
 
 
 def of_tcp(result: "Result", tcp: str) -> Look:
-    """Return the look of a TCP's curve, which is the same in all figures of a result."""
+    """Return the look of a TCP's curve, which is equal in all figures of a result."""
     return look(list(result.tcp).index(tcp))
 
 
 def colour(result: "Result", tcp: str) -> str:
-    """Return the colour of a TCP, which is the same in all figures of a result."""
+    """Return the colour of a TCP, which is equal in all figures of a result."""
     return of_tcp(result, tcp).colour
 
 
@@ -155,7 +155,7 @@ def together(curves: Sequence[Curve], limits: tuple[float, float]) -> list[list[
 
 
 def _marks(curve: Curve, limits: tuple[float, float], of: int) -> Array:
-    """Return the indices of points with a marker, at other times than those of other curves."""
+    """Return the indices of points with a marker, at times different from those of other curves."""
     phase = (curve.look.place % of + 0.5) / of
     times = limits[0] + (limits[1] - limits[0]) * (np.arange(_MARKS) + phase) / _MARKS
     inside = (curve.time >= limits[0]) & (curve.time <= limits[1])

@@ -63,7 +63,7 @@ class _Panel:
     marks: Mapping[str, Columns]
     limited: Mapping[str, Columns]
     offered: float
-    """Largest window that a receiver offered (bytes)."""
+    """Largest window that a receiver advertised (bytes)."""
 
     @classmethod
     def of(cls, view: View, name: str, limits: tuple[float, float]) -> "_Panel":
@@ -90,8 +90,8 @@ class _Panel:
     def top(self) -> float:
         """Top of the y axis (bytes).
 
-        If cwnd exceeds four times the offered window, the axis ends at twice that window, because a
-        cwnd above it has no effect.
+        If cwnd exceeds four times the advertised window, the axis ends at twice that window,
+        because a larger cwnd has no effect.
         """
         if self.greatest > 4 * self.offered > 0:
             return 2 * self.offered
@@ -102,9 +102,9 @@ class _Panel:
 def draw_cwnd(view: View, tcp: Sequence[str]) -> Figure:
     """Draw a panel per TCP, with loss events as ticks in two lanes above the curves.
 
-    A panel shows all flows of its TCP. If cwnd grows far beyond the offered window, the axis ends
-    at twice that window and the caption has the largest cwnd. The band below the curves shows what
-    limited the sender.
+    A panel shows all flows of its TCP. If cwnd grows far beyond the advertised window, the axis
+    ends at twice that window and the caption has the largest cwnd. The band below the curves shows
+    the limits of the sender.
     """
     figure, axes = panels(len(tcp), 3.6 if len(tcp) == 1 else 0.9 + 1.35 * len(tcp))
     flows = len(view.need_flows(tcp[0]))

@@ -21,7 +21,7 @@ class Columns:
 
     @classmethod
     def of(cls, table: "pd.DataFrame") -> "Columns":
-        """Convert a table. Columns of names become text, others numbers."""
+        """Convert a table. Columns of names become text, other columns numbers."""
         columns = {}
         for name in table.columns:
             column = table[name]
@@ -106,7 +106,7 @@ def thinned(time: Array, value: Array, limits: tuple[float, float], columns: int
     for extreme, none in ((np.minimum, np.inf), (np.maximum, -np.inf)):
         known = np.where(there, value, none)
         best = known == np.repeat(extreme.reduceat(known, starts), lengths)
-        # Only the first of several equal extremes of a column is needed.
+        # Of several equal extremes of a column only the first is needed.
         places = np.flatnonzero(best & there)
         column = np.repeat(np.arange(len(starts)), lengths)[places]
         kept[places[np.diff(column, prepend=-1) > 0]] = True
@@ -124,8 +124,8 @@ def envelope(
     mean is over time.
     """
     edges = np.linspace(limits[0], limits[1], columns + 1)
-    # Steps and edges of columns together, so that the value is constant between two neighbours,
-    # which lie in one column.
+    # Steps and column edges together: between two adjacent values the step function is constant and
+    # within one column.
     inside = (time > limits[0]) & (time < limits[1])
     points = np.concatenate([edges, time[inside]])
     values = np.concatenate([step_at(time, value, edges), value[inside]])

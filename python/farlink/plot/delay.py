@@ -38,7 +38,7 @@ _MOST_NAMES = 15
 
 @styled
 def draw_delay(view: View, tcp: Sequence[str]) -> Figure:
-    """Draw a panel per TCP, with a point per arrived datagram and a tick per lost one."""
+    """Draw a panel per TCP, with a point per arrived datagram and a tick per lost datagram."""
     flows = _flows(view)
     figure, axes = panels(len(tcp), 3.2 if len(tcp) == 1 else 0.9 + 1.25 * len(tcp))
     limits = view.limits(tcp)

@@ -32,8 +32,8 @@ _PAD = 0.06
 """Space around a panel with its decorations (inches)."""
 
 _GUESS = (0.6, 0.15, 0.4, 0.25)
-"""First guess of the space for a panel's decorations (left, right, bottom, top; inches). A good
-guess gives nearly the final size of the panel, and so the final ticks.
+"""First estimate of the space for a panel's decorations (left, right, bottom, top; inches). With a
+good estimate the panel has nearly its final size, and therefore its final ticks.
 """
 
 _MOST_PASSES = 3
@@ -44,7 +44,7 @@ _MOST_PASSES = 3
 def lay_out(figure: "Figure") -> None:
     """Run the layout of a figure without drawing the figure.
 
-    Minor ticks without labels are left out, because they need no space but half of the time.
+    Minor ticks without labels are omitted, because they need no space but half of the time.
     """
     engine = figure.get_layout_engine()
     if engine is not None:
@@ -71,7 +71,7 @@ def _without_minor_ticks(figure: "Figure") -> Iterator[None]:
 
 @contextmanager
 def fixed_ticks(figure: "Figure") -> Iterator[None]:
-    """Fix the ticks of all axes in the block, because drawing computes them at least six times."""
+    """Fix the ticks of all axes in the block, because drawing computes ticks at least six times."""
     with ExitStack() as stack:
         for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
             ticks = axis._update_ticks()  # type: ignore[union-attr]
@@ -161,7 +161,7 @@ def _fit(axes: "Axes", renderer: "RendererBase") -> bool:
         (axes.xaxis.label, axes.bbox.width + 2 * min(axes.bbox.x0, edge - axes.bbox.x1)),
         (axes._left_title, _end_of_title(axes, edge) - axes.bbox.x0),  # type: ignore[attr-defined]
     ):
-        # Shorter and shorter lines, until the text fits or a line is one word.
+        # Lines become shorter until the text fits or a line is a single word.
         whole = text.get_text()
         length = len(whole)
         while text.get_text() and text.get_window_extent(renderer).width > room and length > 8:
@@ -225,7 +225,7 @@ _Sides = tuple[float, float, float, float]
 
 
 def _cut(axes: "Axes", grid: GridSpec, guess: _Sides) -> _Sides:
-    """Return the guessed space of a panel, without labels where inner panels share an axis."""
+    """Return the estimated space of a panel, without labels where inner panels share an axis."""
     left, right, bottom, top = guess
     spec = axes.get_subplotspec()
     assert spec is not None

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 __all__ = ["write_png"]
 
 _LEVEL = 3
-"""Compression level of zlib; files are a few percent larger than at level 6, in half the time."""
+"""Compression level of zlib; files are a few percent larger than at level 6, but take half the
+time.
+"""
 
 _INCH = 0.0254
 """Length of an inch (m)."""
@@ -26,7 +28,8 @@ def write_png(path: Path, pixels: "Array", dpi: float) -> None:
     used, because filters make pictures of lines and text larger.
     """
     height, width, _ = pixels.shape
-    rows = np.zeros((height, 1 + 3 * width), np.uint8)  # the first byte is the filter, 0 for none
+    # The first byte of a row is the filter (0: none).
+    rows = np.zeros((height, 1 + 3 * width), np.uint8)
     rows[:, 1:] = pixels[:, :, :3].reshape(height, 3 * width)
     metre = round(dpi / _INCH)
     with path.open("wb") as file:

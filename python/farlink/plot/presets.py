@@ -40,7 +40,8 @@ def draw_presets(presets: Sequence[Mapping[str, Any]], losses: Mapping[str, floa
         down, up = (units.parse_rate(preset[key]["rate"]) or 1.0 for key in ("down", "up"))
         axes.plot([delay, delay], [up, down], color=MUTED, lw=0.8, zorder=1)
         axes.plot(delay, up, "o", mfc="white", mec=MUTED, ms=4, zorder=2)
-        # Dots of lossy links are smaller, so that the same link without loss remains visible.
+        # Dots of lossy links are smaller, so that a lossless link at the same place remains
+        # visible.
         loss = losses[preset["name"]]
         size = 5 if loss else 8
         axes.plot(

@@ -94,7 +94,7 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
             legend["queue limit"] = ax.axhline(capacity, color=MUTED, ls=(0, (5, 3)), lw=0.9)
             shown = max(capacity, top)
         ax.set_ylim(0, 1.25 * shown)
-        # Small panels have space for the unit only. The title names the quantity.
+        # Small panels have space only for the unit, and the title names the quantity.
         label = "queue" if len(axes) == 1 else ""
         scale_axis(ax, label, "B" if unit == "bytes" else unit, shown)
         time_axis(ax, limits)

@@ -47,11 +47,11 @@ __all__ = [
 ]
 
 _MOST_LETTERS = 40
-"""Largest number of letters R, or of crosses, in a figure. More would cover each other."""
+"""Largest number of letters R, or of crosses, in a figure. More of them would overlap."""
 
 _FEW = 400
-"""Number of segments up to which each one is drawn, whatever the data in flight. In a capture at
-the receiver no data seems to be in flight.
+"""Number of segments up to which each segment is drawn, whatever the data in flight. In a capture
+at the receiver no data appears to be in flight.
 """
 
 _MOST_LINES = 10
@@ -100,7 +100,7 @@ def draw_first_loss(view: View, tcp: str) -> Figure | None:
 def draw_comparison(view: View, tcp: Sequence[str]) -> Figure:
     """Draw the acknowledged data of each TCP, or of each flow of a single TCP, over time.
 
-    With several flows and several TCPs, a TCP's curve is the sum over its flows.
+    With several flows and several TCPs, each TCP has one curve with the sum over its flows.
     """
     figure = sheet(3.9)
     axes = figure.subplots()
@@ -289,7 +289,7 @@ def _acked_along(axes: "Axes", acks: Columns) -> "tuple[Artist, str]":
 
 
 def _make_room(axes: "Axes", segments: Columns, drops: Columns) -> None:
-    """Extend the y axis by lanes for events that are too many to be drawn in place."""
+    """Extend the y axis by lanes for events that are too many to be drawn at their place."""
     many = [segments["retransmission"].sum() > _MOST_LETTERS, len(drops) > _MOST_LETTERS]
     if any(many):
         bottom, top = axes.get_ylim()
@@ -334,7 +334,7 @@ def letters(axes: "Axes", times: Array, heights: Array) -> None:
     for time, height in zip(times, heights, strict=True):
         x, y = (time - left) / (right - left), (height - bottom) / (top - bottom)
         if any(abs(x - a) < wide and abs(y - b) < _LETTER[1] for a, b in placed):
-            continue  # on top of another letter
+            continue  # The letter would overlap the previous one.
         placed.append((x, y))
         axes.annotate(
             "R",
@@ -374,7 +374,7 @@ def _overtaken(
 
 
 def _lines(axes: "Axes", acks: Columns, legend: _Legend) -> None:
-    """Draw the line of the cumulative ACK and that of the offered window."""
+    """Draw the lines of the cumulative ACK and of the advertised window."""
     if not len(acks):
         return
     edge = acks["ack"] + acks["window"]
@@ -409,7 +409,7 @@ def _timeouts(axes: "Axes", timeouts: Columns, legend: _Legend) -> None:
 def _events(
     axes: "Axes", times: Array, height: float, shade: str, name: str, legend: _Legend
 ) -> None:
-    """Mark events in a lane above the data, with ticks or, if they are too many, counts."""
+    """Mark events in a lane above the data, with ticks, or with counts if they are too many."""
     label = f"{name}{'s' if len(times) > 1 else ''} ({len(times):,}"
     drawn = crowd(axes, times, axes.get_xlim(), height, shade)
     if drawn is None:

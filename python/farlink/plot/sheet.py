@@ -40,7 +40,7 @@ _STYLE: Any = {
     "mathtext.fontset": "dejavusans",
     "axes.titlelocation": "left",
     "axes.titlepad": 3,
-    "axes.titley": 1.0,  # without it matplotlib looks for ticks above, which takes its time
+    "axes.titley": 1.0,  # Otherwise matplotlib looks for ticks at the top, which takes time.
     "axes.linewidth": 0.7,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -139,7 +139,7 @@ def styled(draw: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Retur
 
 
 def sheet(height: float) -> Picture:
-    """Make an empty figure as wide as the sheet; `height` (inches) is that on a page."""
+    """Create an empty figure as wide as the sheet; `height` (inches) is its height on a page."""
     now = _SHEET.get()
     tall = height if now.height is None else now.height
     figure = Picture(figsize=(now.width, tall), dpi=now.dpi, layout=GridLayout())
@@ -178,7 +178,7 @@ def strokes() -> int:
 
 
 def share_of_page() -> float:
-    """Return the width of the sheet / a page's width, each in units of its own font size."""
+    """Return the sheet's width divided by a page's width, each in units of its own font size."""
     now = _SHEET.get()
     return now.width / PAGE / now.scale
 
@@ -196,7 +196,7 @@ def characters(on_page: int) -> int:
 
 
 def grow(figure: Figure, inches: float) -> None:
-    """Make a figure higher, unless the sheet has a given height."""
+    """Increase the height of a figure, unless the sheet has a given height."""
     if _SHEET.get().height is None:
         figure.set_size_inches(
             figure.get_figwidth(), figure.get_figheight() + inches, forward=False

@@ -49,8 +49,8 @@ __all__ = [
     "title",
 ]
 
-# Colours of Okabe & Ito 2008, distinguishable with any colour vision, without yellow (too pale for
-# lines).
+# Colours of Okabe & Ito 2008, distinguishable with any colour vision, without yellow, which is too
+# pale for lines.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DATA = "#1A1A1A"
 LOSS = "#C1272D"
@@ -81,7 +81,7 @@ def panels(count: int, height: float) -> "tuple[Figure, list[Axes]]":
 
 
 def own_scales(tops: Sequence[float]) -> list[float]:
-    """Return the top of each panel's y axis, the same for all up to the ratio `_FLATTENED`."""
+    """Return the top of each panel's y axis; all are equal up to the ratio `_FLATTENED`."""
     highest = max(tops, default=1.0)
     lowest = min((top for top in tops if top > 0), default=highest)
     if highest > _FLATTENED * lowest:
@@ -163,7 +163,7 @@ class AtLeastZero(AutoLocator):
 
 
 def scale_axis(axes: "Axes", label: str, unit: str, largest: float) -> None:
-    """Label the y axis with a unit prefix that suits `largest`, without a change of the data."""
+    """Label the y axis with a unit prefix that suits `largest`; the data does not change."""
     factor, text = units.prefixed(largest, unit)
     axes.yaxis.set_major_formatter(Scaled(factor))
     axes.set_ylabel(f"{label} ({text})" if label else text)
@@ -253,7 +253,7 @@ _TITLE_WIDTH = 88
 
 
 def save(figure: Figure, stem: Path) -> list[Path]:
-    """Write a figure as stem.png (200 dpi) and stem.svg, each completely or not at all.
+    """Write a figure as stem.png (200 dpi) and stem.svg, completely or not at all.
 
     The SVG reuses the layout of the PNG, because the layout takes as long as drawing.
     """
@@ -263,7 +263,8 @@ def save(figure: Figure, stem: Path) -> list[Path]:
         figure.set_dpi(DPI)
         lay_out(figure)
         with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
-            figure.set_layout_engine(None)  # "none" would have it drawn once more, for nothing
+            # With "none" matplotlib would draw the figure once more.
+            figure.set_layout_engine(None)
         with mpl.rc_context(SAVE), fixed_ticks(figure):
             png, svg = (stem.with_name(stem.name + suffix) for suffix in (".png", ".svg"))
             canvas = agg_canvas(figure)
@@ -276,7 +277,7 @@ def save(figure: Figure, stem: Path) -> list[Path]:
                 figure.savefig(temporary, metadata={"Date": None})
             written.append(svg)
     except BaseException:
-        for path in written:  # both or none
+        for path in written:  # Both files are written, or neither.
             path.unlink(missing_ok=True)
         raise
     finally:

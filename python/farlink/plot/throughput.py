@@ -79,7 +79,7 @@ def draw_throughput(
 
 
 def _bin(view: View, tcp: Sequence[str], limits: tuple[float, float]) -> float:
-    """Return the width of a bin (s) by the duration of the fastest TCP, which is the shortest."""
+    """Return the width of a bin (s), from the duration of the fastest TCP."""
     shown = limits[1] - limits[0]
     fastest = min(max(view.end(name) - limits[0], 0.0) for name in tcp)
     return round_bin(1.6 * max(min(fastest, shown), 100 * shown / _MOST_BINS / 1.6))

@@ -1,4 +1,4 @@
-"""Plots of a search (`farlink tune`): the objective of all trials over each knob."""
+"""Plots of a search (`farlink tune`): the objective of all trials over each parameter."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,9 @@ _COLUMNS = 2
 
 @styled
 def draw_tuned(tuned: "Tuned") -> Figure:
-    """Draw the objective over each knob, and as colour over the two most important knobs.
+    """Draw the objective over each parameter, and as colour over the two most important parameters.
 
-    Grey points are pruned trials; the cross is the best trial.
+    Grey points are trials that were stopped early. The cross is the best trial.
     """
     pair = _pair(tuned)
     count = len(tuned.knobs) + (pair is not None)
@@ -82,7 +82,7 @@ def _axis(axes: "Axes", knob: "Knob", which: str) -> None:
 
 
 def _pair(tuned: "Tuned") -> "tuple[Knob, Knob] | None":
-    """Return the two knobs that explain most of the variance of the objective's ranks."""
+    """Return the two parameters that explain most of the variance of the objective's ranks."""
     if len(tuned.knobs) < 2:
         return None
 
@@ -96,7 +96,8 @@ def _pair(tuned: "Tuned") -> "tuple[Knob, Knob] | None":
         place = np.array([knob.number(part.levels[knob.path]) for part in done])
         if len(done) < 3 or not np.ptp(place):
             return 0.0
-        # The regression has a slope and a bend, because a best value in the middle has no slope.
+        # The regression has a linear and a quadratic term, because an optimum in the middle has no
+        # slope.
         spread = ranks(place)
         bend = np.abs(spread - spread.mean())
         columns = np.stack([np.ones_like(spread), spread, bend], axis=1)
@@ -141,7 +142,7 @@ def _shades(
     value: Array,
     shared: dict[str, Any],
 ) -> None:
-    """Colour the plane by interpolation of the trials (inverse cube of the distance)."""
+    """Colour the plane by interpolation between trials (inverse cube of the distance)."""
     grid, unit = [], []
     for knob, place in zip(pair, places, strict=True):
         ends = np.log([knob.low, knob.high]) if knob.is_log else np.array([knob.low, knob.high])

@@ -1,4 +1,4 @@
-"""Part of a result that a figure shows: run, flows, and range of time."""
+"""Part of a result that a figure shows: run, flows, and time range."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ __all__ = ["View"]
 
 @dataclass(frozen=True)
 class View:
-    """Selected run, flow and range of time (s) of a result."""
+    """Selected run, flow and time range (s) of a result."""
 
     result: "Result"
     run: int
@@ -38,8 +38,8 @@ class View:
     def drops_of(self, tcp: str) -> Columns:
         """Return the packets with data that the flow lost on its way.
 
-        The result is empty for a flow with data in both directions, because drops lack the
-        direction.
+        The result is empty for a flow with data in both directions, because the trace of drops has
+        no direction.
         """
         drops = self._rows(tcp, "drops", flow=self.flow_name(tcp))
         both_ways = len(self._rows(tcp, "segments", flow=self.flow_name(tcp), side="to")) > 0
@@ -50,7 +50,7 @@ class View:
         return self._rows(tcp, name, link=link, direction=direction)
 
     def flow_name(self, tcp: str) -> str:
-        """Return the selected flow, or else the first flow over TCP, or the first flow."""
+        """Return the selected flow, or the first TCP flow, or the first flow."""
         flows = self.flows(tcp)
         if not flows:
             raise ScenarioError("there is no flow over TCP to draw")
@@ -117,10 +117,10 @@ class View:
         return {}
 
     def limits(self, tcp: Sequence[str]) -> tuple[float, float]:
-        """Return the range of time (s), t0 to t1 or by default the longest run.
+        """Return the time range (s): t0 to t1, or by default that of the longest run.
 
         If one of three or more TCPs takes more than five times as long as all others, the range
-        ends soon after the others' end. `ending` then gives the end of the long run.
+        ends soon after the end of the others. `ending` then gives the end of the long run.
         """
         ends = sorted(self.end(name) for name in tcp)
         last = ends[-1]
@@ -136,7 +136,7 @@ class View:
         return f"to {end:,.0f} s" if self.t1 is None and end > limits[1] else ""
 
     def ends_of_flows(self, tcp: str) -> dict[str, float]:
-        """Return the end (s) of each selected flow, or else of the run.
+        """Return the end (s) of each selected flow; the end of the run if it is unknown.
 
         A flow ends when its last byte has arrived and its sender has received the last ACK.
         """

@@ -1,4 +1,4 @@
-"""Published studies, simulated again (`farlink study NAME`) and compared with the print."""
+"""Published studies, repeated by simulation (`farlink study NAME`) and compared with print."""
 
 import difflib
 from importlib import import_module

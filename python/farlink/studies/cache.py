@@ -133,7 +133,7 @@ class SimulationCache:
         return self._points[key]
 
     def planned(self, make: "Callable[[SimulationCache], object]") -> list[Cell]:
-        """Return the cells that a function of a cache will request, as far as a dry run shows.
+        """Return the cells that a function of a cache will request, as far as a dry run can tell.
 
         The function is called with a cache whose numbers are all NaN. If it needs a trace or real
         numbers, the dry run ends there, and later cells are simulated on request.

@@ -1,7 +1,8 @@
 """Negative controls: claims judged under models that are wrong on purpose.
 
-Claims that are reproduced even by a model without TCP, or with two protocols swapped, prove
-nothing. So a record lists wrong models, each with claims that must not be reproduced under it.
+Claims that are reproduced even by a model without TCP, or with two protocols exchanged, prove
+nothing. A record therefore lists wrong models, each with claims that must not be reproduced under
+it.
 """
 
 from collections.abc import Sequence
@@ -65,7 +66,7 @@ class NegativeControl:
 def should_judge(control: Change, right: Judgement) -> bool:
     """Return whether to judge a claim under a wrong model.
 
-    That saves runs: only claims that hold under the right model, or that the model should refute,
-    are judged. A model with constants simulates little, so all claims are judged.
+    Only claims that hold under the right model, or that the model should refute, are judged,
+    because this saves runs. A model with constants simulates little, so all claims are judged.
     """
     return bool(control.constants) or right.status in _GREEN or right.claim.id in control.turns

@@ -1,7 +1,7 @@
 """Computes findings of claims and contents of figures and tables from simulated runs.
 
-Each function depends on the record and a cache alone. `plan` calls it with a cache that simulates
-nothing to list the cells it needs, and `runner` with the real cache for its result.
+Each function depends only on the record and a cache. `plan` calls it with a cache that simulates
+nothing, to list the necessary cells. `runner` calls it with the real cache, to get the result.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from farlink.studies.curves import curves
 from farlink.studies.judge import Compared, Finding
 from farlink.studies.model import Change
 from farlink.studies.quantity import Quantity
-from farlink.studies.select import Work
+from farlink.studies.select import Entry
 from farlink.studies.study import Claim, Curves, Drawing, Study, Table
 
 __all__ = ["content", "finding", "has_content"]
@@ -36,24 +36,24 @@ def finding(study: Study, claim: Claim, change: Change, cache: SimulationCache) 
     return Finding(order, number, rows)
 
 
-def has_content(study: Study, work: Work) -> bool:
+def has_content(study: Study, entry: Entry) -> bool:
     """Return whether a figure or table is computed. Others are only described in the record."""
     registry = study.registry
-    computed = work.item.id in registry.figures or work.item.id in registry.tables
-    return computed or "content" not in work.item.data
+    computed = entry.item.id in registry.figures or entry.item.id in registry.tables
+    return computed or "content" not in entry.item.data
 
 
 def content(
-    study: Study, work: Work, change: Change, cache: SimulationCache
+    study: Study, entry: Entry, change: Change, cache: SimulationCache
 ) -> Curves | Drawing | Table:
     """Return the content of a figure or table under a change of the model."""
     model = study.model(cache, change)
-    if "series" in work.item.data:
-        return curves(model, work.item.data)
+    if "series" in entry.item.data:
+        return curves(model, entry.item.data)
     functions: Mapping[str, Callable[[Any], Curves | Drawing | Table]] = (
-        study.registry.tables if work.kind == "table" else study.registry.figures
+        study.registry.tables if entry.kind == "table" else study.registry.figures
     )
-    return functions[work.item.id](model)
+    return functions[entry.item.id](model)
 
 
 def _quantity(value: Any) -> Quantity:  # noqa: ANN401 (value of an expression)

@@ -7,8 +7,8 @@
 An expression is parsed and checked before any run. Its names are measures and functions of the
 study, which return quantities (one value per run), and the functions in the table. A comparison
 gives evidence (see `farlink.studies.quantity`). `and`, `or`, `not` and chains such as `a < b <= c`
-combine evidence. Comparisons of plain numbers give facts. A bare `... for x in ...` at the top
-holds if it holds for each x.
+combine evidence. Comparisons of plain numbers give facts. A bare `... for x in ...` as a whole
+expression holds if its statement holds for each x.
 
 | function | meaning |
 |---|---|
@@ -97,10 +97,7 @@ class Expression:
     def evidence(self, names: Mapping[str, Any]) -> Evidence:
         """Evaluate the expression as a statement.
 
-        Raises
-        ------
-        TypeError
-            If the expression gives a value and no evidence.
+        If the expression gives a value instead of evidence.
         """
         return _stated(self.value(names), self.text)
 

@@ -211,8 +211,8 @@ class InterimAnalyses:
     """Interim analyses of a claim, the later ones with more runs of undecided parts.
 
     A part (comparison) whose p-value in an analysis is below `SETTLED`, the level of the last
-    analysis, gets no more runs. So each part is judged at most once with each number of runs, at
-    the level of that analysis, as if all parts had these runs.
+    analysis, gets no more runs. Each part is therefore judged at most once with each number of
+    runs, at the level of that analysis, as if all parts had these runs.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ class InterimAnalyses:
     def analyse(self, runs: int) -> Finding:
         """Return the finding with `runs` runs of the cells of undecided parts."""
         if not self.runs or NO_CELL in self.open:
-            # Values from traces belong to no cell, so all cells get more runs.
+            # Values from traces have no cell, so all cells get more runs.
             self.runs = runs
         self.more |= dict.fromkeys(self.open - {NO_CELL}, runs)
         finding = self.find(self.runs, self.more)

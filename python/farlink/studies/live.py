@@ -1,8 +1,8 @@
 """Emulates some points of a study with real packets and compares them with simulations.
 
 `[live]` of a record lists the points. At each point the sender is a TCP of the kernel, or farlink's
-TCP in user space if no kernel has the publication's TCP. Claims are judged on emulated values
-alone; claims that need other values are left out.
+TCP in user space if no kernel has the publication's TCP. Claims are judged on emulated values only,
+and claims that need other values are omitted.
 """
 
 import copy

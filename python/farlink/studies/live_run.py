@@ -1,8 +1,8 @@
 """Emulates runs of a study, several at a time, each in its own process.
 
 `python -m farlink.studies.live_run JSON` emulates the `Job` in its argument and prints a `Run` as
-JSON. The links of studies are slow, so that one processor carries several emulations. When the
-process of a run ends for any reason, the kernel deletes its network namespaces.
+JSON. The links of studies are slow, so one processor can carry several emulations. When the process
+of a run ends for any reason, the kernel deletes its network namespaces.
 """
 
 import hashlib
@@ -80,7 +80,7 @@ def check_allowed(scenario: Mapping[str, Any]) -> None:
 
 
 def run_all(
-    jobs: Sequence[Job], together: int, store: Path | None = None, tell: Notify | None = None
+    jobs: Sequence[Job], together: int, store: Path | None = None, notify: Notify | None = None
 ) -> list[Run]:
     """Emulate all jobs, `together` at a time, except those with a result in `store`.
 
@@ -109,8 +109,8 @@ def run_all(
             del running[process]
             table[place] = _parse(process.returncode, output, job)
             _store(store, job, table[place])
-            if tell:
-                tell(f"live: {len(table)} of {len(jobs)} runs done ({job.label})")
+            if notify:
+                notify(f"live: {len(table)} of {len(jobs)} runs done ({job.label})")
     return [table[place] for place in range(len(jobs))]
 
 
@@ -162,11 +162,11 @@ def _exit_on_signals() -> Iterator[None]:
         raise SystemExit(128 + number)
 
     numbers = [signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores it
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores SIGHUP
         numbers.append(signal.SIGHUP)
     try:
         before = [(number, signal.signal(number, leave)) for number in numbers]
-    except ValueError:  # signal handlers can only be set in the main thread
+    except ValueError:  # signals can be handled only in the main thread
         yield
         return
     try:

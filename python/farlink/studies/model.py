@@ -255,7 +255,7 @@ class Model:
     def names(self) -> Mapping[str, Any]:
         """Names that expressions may use: constants, measures, and functions of the study.
 
-        Functions of the study take the model as their first argument, which expressions leave out.
+        Functions of the study take the model as their first argument, which expressions omit.
         """
         return {
             **{name: _frozen(value) for name, value in self.plan.constants.items()},

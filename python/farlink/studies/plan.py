@@ -7,7 +7,7 @@ from functools import partial
 from farlink.studies.cache import Cell, SimulationCache
 from farlink.studies.evaluate import content, finding
 from farlink.studies.model import Change
-from farlink.studies.select import Work
+from farlink.studies.select import Entry
 from farlink.studies.study import Claim, Study
 
 __all__ = ["Batch", "batches"]
@@ -24,24 +24,27 @@ class Batch:
     batches.
     """
 
-    work: list[Work] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
     new: int = 0
     runs: int = 0
 
 
 def batches(
-    study: Study, cache: SimulationCache, interpretations: Sequence[Change], work: Sequence[Work]
+    study: Study,
+    cache: SimulationCache,
+    interpretations: Sequence[Change],
+    entries: Sequence[Entry],
 ) -> list[Batch]:
     """Group figures, tables and claims into batches large enough to use all threads."""
     planned = [Batch()]
     counted: dict[str, int] = {}
-    for part in work:
+    for entry in entries:
         if planned[-1].runs >= _BATCH * cache.jobs:
             planned.append(Batch())
         batch = planned[-1]
-        cells = _cells(study, cache, interpretations, part)
-        batch.work.append(part)
+        cells = _cells(study, cache, interpretations, entry)
+        batch.entries.append(entry)
         batch.cells += cells
         for cell in cells:
             key, runs = cell.key, cache.count(cell)
@@ -53,11 +56,11 @@ def batches(
 
 
 def _cells(
-    study: Study, cache: SimulationCache, interpretations: Sequence[Change], part: Work
+    study: Study, cache: SimulationCache, interpretations: Sequence[Change], entry: Entry
 ) -> list[Cell]:
-    claim = part.item
+    claim = entry.item
     if not isinstance(claim, Claim):
-        return cache.planned(partial(content, study, part, interpretations[0]))
+        return cache.planned(partial(content, study, entry, interpretations[0]))
     if claim.untested:
         return []
     cells = []

@@ -344,10 +344,10 @@ def best(
 ) -> Evidence:
     """Return evidence that an allowed candidate has the largest mean, within `margin` (a share).
 
-    At a flat optimum the largest candidate is random. So the claim holds if an allowed candidate is
-    significantly above `1 - margin` times every other candidate. The claim fails if `1 - margin`
-    times another candidate is significantly above every allowed one. It also fails if all
-    candidates are equal within the margin.
+    At a flat optimum chance decides which candidate is largest. The claim therefore holds if an
+    allowed candidate is significantly above `1 - margin` times every other candidate. The claim
+    fails if `1 - margin` times another candidate is significantly above every allowed one. It also
+    fails if all candidates are equal within the margin.
     """
     inside = [q for key, q in candidates.items() if key in allowed]
     outside = [q for key, q in candidates.items() if key not in allowed]

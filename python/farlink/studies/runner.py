@@ -23,7 +23,7 @@ from farlink.studies.judge import Finding, InterimAnalyses, Judgement, judge
 from farlink.studies.live import Live, emulate
 from farlink.studies.model import Change
 from farlink.studies.plan import batches
-from farlink.studies.select import Work, select
+from farlink.studies.select import Entry, select
 from farlink.studies.study import Claim, Study
 
 if TYPE_CHECKING:
@@ -84,9 +84,10 @@ def study(
     watch: Callable[[Step], None] | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> StudyResult:
-    """Run a published study again: its figures and tables, and a verdict on its claims.
+    """Repeat a published study: its figures and tables, and a verdict on each of its claims.
 
-    The result has `verdicts`, a data frame, and `figures`; `save` writes them with a page.
+    The result has the data frame `verdicts` and the figures `figures`. `save` writes them with a
+    page.
 
     Parameters
     ----------
@@ -192,16 +193,16 @@ def run_study(
     done = 0
     for batch in planned:
         if watch is not None:
-            ids = [work.item.id for work in batch.work]
+            ids = [entry.item.id for entry in batch.entries]
             watch(Step(ids, batch.new, batch.runs, done, total))
         runner.simulate(batch.cells)
         done += batch.runs
-        for work in batch.work:
-            if isinstance(work.item, Claim):
-                judged = runner.judge(work.item)
+        for entry in batch.entries:
+            if isinstance(entry.item, Claim):
+                judged = runner.judge(entry.item)
                 judgements.append(runner.explain(judged) if causes else judged)
             else:
-                made[work.item.id] = runner.make(work)
+                made[entry.item.id] = runner.make(entry)
     mutations = []
     for control in study.plan.controls.values() if mutants else ():
         if watch is not None:
@@ -258,14 +259,14 @@ class StudyRunner:
             return False
         return True
 
-    def make(self, work: Work) -> Made:
+    def make(self, entry: Entry) -> Made:
         """Make a figure or table. An exception becomes the `failure` of the result."""
-        if not has_content(self.study, work):
-            return Made(work.item)
+        if not has_content(self.study, entry):
+            return Made(entry.item)
         try:
-            return Made(work.item, content(self.study, work, self.interpretations[0], self.cache))
+            return Made(entry.item, content(self.study, entry, self.interpretations[0], self.cache))
         except Exception as error:
-            return Made(work.item, failure=f"{type(error).__name__}: {error}")
+            return Made(entry.item, failure=f"{type(error).__name__}: {error}")
 
     def judge(self, claim: Claim) -> Judgement:
         """Judge a claim in interim analyses until decided, and once under other interpretations."""

@@ -7,33 +7,33 @@ from dataclasses import dataclass
 from farlink.errors import ScenarioError
 from farlink.studies.study import Item, Study
 
-__all__ = ["Work", "all_work", "select"]
+__all__ = ["Entry", "all_entries", "select"]
 
 
 @dataclass(frozen=True)
-class Work:
+class Entry:
     """Figure, table or claim of a study with its kind: "figure", "table" or "claim"."""
 
     kind: str
     item: Item
 
 
-def all_work(study: Study) -> list[Work]:
+def all_entries(study: Study) -> list[Entry]:
     """Return all figures and tables, each followed by its claims, and the other claims."""
-    work = []
+    entries = []
     for kind, items in (("table", study.tables), ("figure", study.figures)):
         for name, item in items.items():
-            work.append(Work(kind, item))
-            work += [
-                Work("claim", claim) for claim in study.claims.values() if claim.figure == name
+            entries.append(Entry(kind, item))
+            entries += [
+                Entry("claim", claim) for claim in study.claims.values() if claim.figure == name
             ]
-    return work + [Work("claim", claim) for claim in study.claims.values() if not claim.figure]
+    return entries + [Entry("claim", claim) for claim in study.claims.values() if not claim.figure]
 
 
-def select(study: Study, only: Sequence[str] | None, *, quick: bool = False) -> list[Work]:
+def select(study: Study, only: Sequence[str] | None, *, quick: bool = False) -> list[Entry]:
     """Return the figures, tables and claims that `only` selects, in the order of the study.
 
-    `None` selects all. With `quick`, entries of the record with `full` are left out unless `only`
+    `None` selects all. With `quick`, entries of the record with `full` are omitted unless `only`
     has their id.
 
     A word in `only` is an id, or the beginning of ids: "fig4", "table", "wong1998.fig4.7". A figure
@@ -45,25 +45,25 @@ def select(study: Study, only: Sequence[str] | None, *, quick: bool = False) -> 
         If a word in `only` matches no id.
     """
     named = only or ()
-    work = [
+    entries = [
         item
-        for item in all_work(study)
+        for item in all_entries(study)
         if item.item.id in named or not (quick and item.item.data.get("full", False))
     ]
     if only is None:
-        return work
+        return entries
     wanted: set[str] = set()
     for word in only:
-        wanted |= _found(study, work, word)
-    # A figure or table brings its claims.
+        wanted |= _found(study, entries, word)
+    # Selecting a figure or table also selects its claims.
     wanted |= {
         claim.id for claim in study.claims.values() if claim.figure and claim.figure in wanted
     }
-    return [part for part in work if part.item.id in wanted]
+    return [entry for entry in entries if entry.item.id in wanted]
 
 
-def _found(study: Study, work: Sequence[Work], word: str) -> set[str]:
-    names = {part.item.id: part.item.id for part in work}
+def _found(study: Study, entries: Sequence[Entry], word: str) -> set[str]:
+    names = {entry.item.id: entry.item.id for entry in entries}
     names |= {name.removeprefix(f"{study.id}."): name for name in study.claims}
     if word in names:
         return {names[word]}

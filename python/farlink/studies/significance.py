@@ -3,7 +3,7 @@
 Student's t test is right for nearly normal values. Delays at high loss are not normal, because a
 few runs are very long. A sample without a long run makes t call the mean low too often: for a
 lognormal with sigma 1.5 in 24 to 31 % of samples instead of 2.5 %. Rare counts are not normal
-either. So up to three tests are made, and the largest p-value counts:
+either. Up to three tests are therefore made, and the largest p-value counts:
 
 - Student's t, always; - for positive values that are skewed, the generalised test of lognormal
 means (Krishnamoorthy and Mathew 2003, J. Statist. Plann. Inference 115, 103-121; for pairs with
@@ -86,9 +86,8 @@ _OPEN = (0.0, 0.0)
 def _student(x: Values, *, or_equal: bool, rounding: float) -> tuple[float, float]:
     """Return the two p-values of Student's t test on differences.
 
-    If all runs have the same value, t is undefined, and a sample of counts can be equal by chance.
-    Then a sign test gives the p-value 2^-n, the probability of n equal runs if half of all runs
-    differ.
+    If all runs have one value, t is undefined, and counts can be equal by chance. In this case a
+    sign test gives the p-value 2^-n, the probability of n equal runs if half of all runs differ.
     """
     n, mean, spread = len(x), float(np.mean(x)), float(np.std(x, ddof=1))
     if spread <= rounding:

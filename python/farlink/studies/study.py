@@ -1,8 +1,8 @@
 """Parts of a study: its TOML record, and its registered code.
 
-The record (the .toml files of the study's folder) has the published results in our own words:
-figures, tables, and claims as expressions with their place and strength. The record also has what
-simulates them: the model, its factors and measures, choices for gaps of the publication, and other
+The record (the .toml files of the study's folder) paraphrases the published results: figures,
+tables, and claims as expressions with their place and strength. The record also has the model that
+simulates them, its factors and measures, choices for gaps of the publication, and other
 interpretations. Code makes ladders, traces and other tables, and functions that expressions call.
 """
 
@@ -39,7 +39,7 @@ STRENGTHS = ("strong", "weak", "doubtful")
 the publication. Doubtful: contradicts itself, or rests on too few events.
 """
 
-LOOKS = (1, 2, 4)
+ANALYSES = (1, 2, 4)
 """Runs of each interim analysis of an undecided claim, as multiples of the first one's."""
 
 
@@ -95,7 +95,7 @@ class Claim(Item):
     untested: str = ""
     tolerance: str = ""
     cause: str = ""
-    looks: Sequence[int] = LOOKS
+    looks: Sequence[int] = ANALYSES
     shown_by: Sequence[str] = ()
 
 
@@ -330,7 +330,7 @@ class Study:
 
     @property
     def gaps(self) -> list[str]:
-        """Return a line for each entry of the record without code, and code without an entry.
+        """Return a line for each entry of the record without code, and each code without an entry.
 
         A claim with `untested` needs no expression. A figure with `content` or `series` needs no
         function.
@@ -403,8 +403,8 @@ def _claim(row: Mapping[str, Any], names: Iterable[str]) -> Claim:
     given: dict[str, Any] = {key: row[key] for key in _CLAIM if key in row}
     if given.get("legibility", "") not in LEGIBILITY:
         raise ValueError(f"claim {id}: legibility is none of {', '.join(LEGIBILITY[1:])}")
-    looks = list(given.get("looks", LOOKS))
-    if len(looks) != len(LOOKS) or looks[0] != 1 or looks != sorted(set(looks)):
+    looks = list(given.get("looks", ANALYSES))
+    if len(looks) != len(ANALYSES) or looks[0] != 1 or looks != sorted(set(looks)):
         raise ValueError(f"claim {id}: looks are three numbers that grow, the first 1")
     for key in ("order", "number"):
         if key in row:

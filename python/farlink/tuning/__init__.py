@@ -54,7 +54,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuned:
-    """Result of a search: all trials, and the best one with its gain over the default."""
+    """Result of a search: all trials, and the best trial with its gain over the default."""
 
     scenario: str
     seed: int
@@ -68,7 +68,7 @@ class Tuned:
     """Value of the best setting over fresh runs, which were not used to choose it."""
     default_value: Estimate
     gain: Estimate
-    """Best minus default, paired over the same fresh runs."""
+    """Best minus default, paired over common fresh runs."""
     front: tuple[Trial, ...] = ()
     """With several goals: the Pareto front, settings that no other beats in all goals."""
     front_values: tuple[tuple[Estimate, ...], ...] = ()
@@ -98,7 +98,7 @@ class Tuned:
 
     @property
     def verdict(self) -> str:
-        """Verdict on the best against the default: "better", "worse" or "undecided"."""
+        """Verdict on the best setting against the default: "better", "worse" or "undecided"."""
         low, high = self.gain.low, self.gain.high
         if low is None or high is None:
             return "undecided"
@@ -191,8 +191,8 @@ def tune(
 
     Optuna proposes settings. Run k of each setting has the same losses. A setting is pruned when
     its runs are significantly worse than those of the best so far (paired Wilcoxon test). The best
-    five get twice as many runs. The best of many is partly lucky, so the reported values come from
-    runs that were not used to choose it.
+    five get twice as many runs. The best of many settings is partly lucky, so the reported values
+    come from runs that did not take part in the choice.
 
     Parameters
     ----------
@@ -445,7 +445,7 @@ class _Search:
                 at, parts = tree["resolved_tcp"][0], parts[1:]
             for part in parts:
                 if isinstance(at, str | int | float):
-                    break  # "unlimited" stands where a queue of so many packets may be
+                    break  # A queue can be "unlimited" instead of a number of packets.
                 if isinstance(at, Mapping) and 0 < len(at) <= _FEW_KEYS and part not in at:
                     at = _inline(at)
                     break
@@ -461,7 +461,8 @@ class _Search:
 
 
 _FEW_KEYS = 2
-"""Most keys of a table that may be another form of the varied key, as queue.bytes of queue.packets.
+"""Largest number of keys of a table that can be another form of the varied key, as queue.bytes of
+queue.packets.
 """
 
 
@@ -475,7 +476,7 @@ def _inline(table: Mapping[str, Any]) -> str:
 
 
 def undominated(rows: "Mapping[str, np.ndarray[Any, Any]]") -> list[str]:
-    """Return the keys of rows on the Pareto front; more is better in all columns."""
+    """Return the keys of rows on the Pareto front; in all columns more is better."""
     return [
         key
         for key, row in rows.items()

@@ -66,9 +66,9 @@ class Objective:
         return self.goals[0][0].more if len(self.goals) == 1 else True
 
     def values(self, lab: Experiment, point: Point, base: Point, runs: int) -> Array:
-        """Return the value of each run of a point, infinitely bad if the run has none.
+        """Return the value of each run of a point; infinitely bad if the run has no value.
 
-        A run that did not finish has no completion time, for example.
+        For example, a run that did not finish has no completion time.
         """
         if len(self.goals) == 1:
             item = self.goals[0][0]

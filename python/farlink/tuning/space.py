@@ -14,7 +14,7 @@ Level = str | int | float | bool
 """Value of a key, as scenarios write it."""
 
 TCP = "tcp"
-"""Name of the knob that selects one of several TCPs."""
+"""Name of the parameter that selects one of several TCPs."""
 
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*?)\s*")
 
@@ -27,7 +27,7 @@ _DECADES = 8
 
 @dataclass(frozen=True)
 class Knob:
-    """Varied key: the path that `--set` takes, and a list of levels or a range with a unit."""
+    """Varied key: the path for `--set`, and a list of levels or a range with a unit."""
 
     path: str
     levels: tuple[Level, ...] = ()
@@ -51,7 +51,7 @@ class Knob:
         value: int | float = round(number) if self.whole else float(f"{number:.4g}")
         item = units.parse_size(f"1 {self.unit}") if self.unit else None
         if item is not None and not float(value * item).is_integer():
-            return f"{round(value * item)} B"  # sizes are whole bytes
+            return f"{round(value * item)} B"  # Sizes are whole bytes.
         return f"{value} {self.unit}" if self.unit else value
 
     def at(self, share: float) -> Level:
@@ -101,7 +101,7 @@ def knob(path: str, value: object) -> Knob:
 
 
 def _in_unit_of(path: str, text: str, low: str, high: str) -> float:
-    """Return the ratio of the lower end to the upper end; both need units of the same kind."""
+    """Return the ratio of the lower to the upper end, which need units of one kind."""
     for parse in (units.parse_size, units.parse_rate, units.parse_time):
         first, last = parse(low.strip()), parse(high.strip())
         if first is not None and last:

@@ -72,7 +72,7 @@ def _sides(comparison: "comparison.Comparison") -> str:
 
 
 def show_overlay(overlay: "overlays.Overlay", out: "Sink") -> None:
-    """Print the fitted path, and measures of the capture next to those of the simulation."""
+    """Print the fitted path, and measures of the capture and of the simulation side by side."""
     from rich import box
     from rich.table import Table
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 __all__ = ["balances"]
 
 _MOST_LINES = 8
-"""Largest number of flows with their own line; one more line sums the others."""
+"""Largest number of flows with a line of their own; one more line has the sum of the others."""
 
 _CAUSE = "lost_"
 

@@ -1,4 +1,4 @@
-"""Console of the command line: never cuts numbers, and escapes control characters."""
+"""Console of the command line, which never truncates numbers and escapes control characters."""
 
 from typing import IO, Any
 
@@ -20,7 +20,7 @@ class Screen(Console):
 
     def on_broken_pipe(self) -> None:
         """Raise the caught error again; Rich would exit before other files are written."""
-        raise  # what the caller has caught
+        raise  # the caller handles this exception
 
     def print(self, *objects: Any, **keywords: Any) -> None:  # noqa: ANN401 (as rich has it)
         """Print lines and tables; a table is wider than the screen if its numbers need it."""

@@ -1,4 +1,4 @@
-"""Warnings about starved flows: data in flight to the end of the run, but no arrivals."""
+"""Warnings about flows that transfer no more data until the end of the run."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 __all__ = ["lines"]
 
 _MOST_LINES = 8
-"""Largest number of flows with their own line; one more line counts the others."""
+"""Largest number of flows with a line of their own; one more line counts the others."""
 
 
 def lines(result: "Result") -> list[str]:

@@ -46,9 +46,9 @@ _DATAGRAMS = (
     Column("99 %\nbelow", "delay_p99", 1e-3),
     Column("jitter", "jitter", 1e-3),
 )
-"""Columns for datagram flows, which have no TCP and thus a table of their own.
+"""Columns for datagram flows, which have no TCP and therefore a separate table.
 
-Each goodput is over the flow's own duration, which no TCP prolongs.
+Each goodput is over the flow's own duration, which does not depend on TCP.
 """
 
 _RESPONSE = Column("response\ntime", "response_time_mean")
@@ -67,7 +67,7 @@ def show(result: "Result", out: "Sink") -> None:
     if over_tcp:
         out.print(_table(result, "tcp", _columns(result), utilisation, between, udp=False))
     if over_udp:
-        # Beside a table of TCP flows, the utilisation is already in that table.
+        # The table of TCP flows already has the utilisation.
         rest = None if over_tcp else utilisation
         out.print(_table(result, "datagrams", _DATAGRAMS, rest, between, udp=True))
     if len(result.tcp_flows()) > 1:
@@ -124,7 +124,7 @@ def _of_one_run(estimate: Estimate) -> Estimate:
 def _medians(result: "Result") -> Table:
     """Return a table of each TCP's median goodput, and its difference from the first TCP.
 
-    The goodput is that of the first table: over all TCP flows.
+    The goodput is that of the main table, over all TCP flows.
     """
     first = result.tcp[0]
     runs = {tcp: result.per_run(result.goodput_to_add, tcp, udp=False) for tcp in result.tcp}

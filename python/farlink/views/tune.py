@@ -117,14 +117,14 @@ def cell(estimate: Estimate, factor: float) -> str:
     if estimate.mean is None:
         return "-"
     half = estimate.half_width
-    if not half:  # one run, or runs that are the same
+    if not half:  # a single run, or equal runs
         return units.rounded(estimate.mean / factor)
     half /= factor
     return f"{units.rounded(estimate.mean / factor, half)} ±{units.rounded(half, half)}"
 
 
 def show_sensitivity(table: "pd.DataFrame", out: "Sink") -> None:
-    """Print the sensitivity to each knob, the most influential first."""
+    """Print the sensitivity to each parameter, the most influential first."""
     from rich import box
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""Column widths of a table: numbers are never cut, however narrow the terminal is."""
+"""Column widths of a table; numbers are never truncated, even in a narrow terminal."""
 
 import re
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 _WIDEST = 10_000
-"""Width (characters) at which no table is cut."""
+"""Width (characters) at which no table is truncated."""
 
 _LONGEST_WORD = 20
 """Length from which a word that is not a number may be folded, such as a path."""

@@ -170,7 +170,7 @@ def _one_segment(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("no_eighth")
 def _no_eighth(scenario: dict[str, Any]) -> None:
-    """Leave the increment of MSS/8 out of equation 1 (congestion avoidance)."""
+    """Omit the increment of MSS/8 from equation 1 (congestion avoidance)."""
     if _variant(scenario) in ("reno", "tcp-rfc", "newreno"):
         scenario["tcp"].setdefault("control", {}).setdefault("reno", {})["mss_over_8"] = False
 

@@ -28,9 +28,9 @@ def _with_conversations(model: Model, users: int, tcp: str, over: dict[str, Any]
     links = [dict(link) for link in tree["links"]]
     router = next(link for link in links if link["name"] == "internet")
     fast = {"rate": "1 Gbit/s", "delay": "10 ms", "queue": "unlimited"}
-    # The delay of section 3.3.2 applies to one connection, so it is on a link of its own. On a
-    # shared link, which keeps the order, each of 10,000 packets per second would wait for the
-    # slowest packet of the last second.
+    # The delay of section 3.3.2 applies to one connection, so it has its own link. On a shared
+    # link, which keeps the order, each of 10,000 packets per second would wait for the slowest
+    # packet of the last second.
     delays: dict[str, Any] = {"name": "delays", "between": ["core", "gateway"]}
     for direction in ("down", "up"):
         channel = {k: v for k, v in router[direction]["channel"].items() if k != "loss"}
@@ -58,7 +58,7 @@ def _with_conversations(model: Model, users: int, tcp: str, over: dict[str, Any]
         for app, count in {"ftp": users, **_USERS}.items()
     ]
     bulk = {key: entry for key, entry in file.items() if key != "size"}
-    # The first flow, so that its index does not depend on the number of others.
+    # This flow is first, so that its index does not depend on the number of other flows.
     flows.insert(0, {**bulk, "app": "bulk", "duration": f"{_SECONDS} s", "tcp": tree["tcp"]})
     # The study does not print the TCP of the cross traffic.
     others = {"variant": "reno", "mss": "512 B", "receive_window": "16 KiB"}

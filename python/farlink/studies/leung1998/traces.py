@@ -102,7 +102,7 @@ def _cwnd_after_timeout(cell: Cell, trace: Trace) -> float:
 def _drops(cell: Cell, trace: Trace) -> float:
     """Return the number of falls of cwnd to one segment per 100 s.
 
-    A second time-out in a row is not counted, because cwnd is one segment already.
+    A second consecutive time-out is not counted, because cwnd is already one segment.
     """
     time, window = _windows(trace)
     at = [np.searchsorted(time, mark, "left") - 1 for mark in _marks(trace, "timeout")]

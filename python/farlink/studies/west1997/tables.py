@@ -1,4 +1,4 @@
-"""Tables 1 to 4 with our values, and tables of the report's future work (7.0)."""
+"""Tables 1 to 4 with simulated values, and tables for the report's future work (7.0)."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence

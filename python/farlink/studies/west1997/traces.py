@@ -222,7 +222,7 @@ def _blocks_of(model: Model, window: int, lost: Sequence[int]) -> tuple[tuple[in
     table = sender(scripted(model, "sack", window, lost, segments=window), "sacks")
     blocks: dict[int, int] = {}
     for left, right in zip(table["left"], table["right"], strict=True):
-        end = min(int(right), window * MSS) + 1  # without the place of the FIN
+        end = min(int(right), window * MSS) + 1  # without the sequence number of the FIN
         blocks[int(left) + 1] = max(blocks.get(int(left) + 1, 0), end)
     return tuple((left, blocks[left]) for left in sorted(blocks, reverse=True))
 

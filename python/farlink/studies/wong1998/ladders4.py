@@ -1,8 +1,8 @@
 """Scripted losses of chapter 4: ladders 4.1, 4.3 and 4.18, and the resulting time-outs.
 
 A script names a loss by the transmission: "the second transmission of segment 9". A run without
-this loss gives the number of that packet, because both runs are equal up to the loss. So losses are
-added one by one.
+this loss gives the number of that packet, because both runs are equal up to the loss. Losses are
+therefore added one by one.
 """
 
 import copy

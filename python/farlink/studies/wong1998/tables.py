@@ -1,6 +1,6 @@
-"""Tables 3.1 to 3.6, and our tables on congestion and on runs of the published length.
+"""Tables 3.1 to 3.6, and tables on congestion and on runs of the published length.
 
-Published values are in the record; ours are those of the simulated, resolved scenario.
+The record has the published values. Simulated values are those of the resolved scenario.
 """
 
 import json
@@ -211,7 +211,7 @@ def chances(values: Mapping[str, NDArray[np.float64]]) -> dict[str, float]:
 def _wins(name: str, values: Mapping[str, NDArray[np.float64]]) -> float:
     won = 0.0
     for value in values[name]:
-        ties = np.ones(1)  # ties[-1 - k]: all others are below or equal, and k are equal
+        ties = np.ones(1)  # ties[-1 - k]: probability of k equal values, others below
         for other, drawn in values.items():
             if other != name:
                 ties = np.polymul([np.mean(drawn == value), np.mean(drawn < value)], ties)

@@ -1,7 +1,7 @@
 """Traced runs of chapter 4, and searches in them.
 
-Each published figure shows a piece of one random run. Here the runs of the cache are searched for a
-similar piece.
+Each published figure shows a part of one random run. The functions search the runs of the cache for
+a similar part.
 """
 
 from collections.abc import Callable, Iterator

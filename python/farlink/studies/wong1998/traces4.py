@@ -1,7 +1,7 @@
 """Figures 4.2, 4.4, 4.5, 4.6, 4.12 and 4.13 from traces of single runs.
 
-Each published figure shows a piece of one random run. Here the runs of the cache are searched for a
-similar piece, which the figure's caption names.
+Each published figure shows a part of one random run. The functions search the runs of the cache for
+a similar part, which the figure's caption names.
 """
 
 from collections.abc import Callable
@@ -66,7 +66,7 @@ def _window_and_timeout(model: Model) -> Drawing:
     return Drawing(figure, tables, f"{run.caption(start, end)} {note}")
 
 
-# --- Figure 4.4: two time-outs in a row
+# --- Figure 4.4: two consecutive time-outs
 
 
 @REGISTRY.figure("fig4.4")
@@ -94,7 +94,8 @@ def _two_timeouts(model: Model) -> Drawing:
 def _fast_retransmit_and_timeouts(model: Model) -> tuple[Run, tuple[float, float, float]]:
     """Find a fast retransmit followed by two time-outs, the second after twice the time.
 
-    Of several, the one whose first time-out is closest to the published 4 s is returned.
+    Of several, the fast retransmit whose first time-out is closest to the published 4 s is
+    returned.
     """
     entries = []
     for run in runs(model, lossy(model)):
