@@ -1,4 +1,4 @@
-"""Skips on a CI machine: those of `allowed-skips.toml` pass, any other one is a failure."""
+"""On a CI machine a skip fails unless `allowed-skips.toml` allows it."""
 
 import fnmatch
 import importlib.util
@@ -13,7 +13,7 @@ import pytest
 
 LIST = Path(__file__).with_name("allowed-skips.toml")
 TOOLS = "FARLINK_NO_TOOLS"
-"""Variable with the tools that `.ci/run` could not install, between spaces."""
+"""Variable with the tools that `.ci/run` could not install, separated by spaces."""
 
 
 def _may_use_tun() -> bool:
@@ -32,7 +32,7 @@ CONDITIONS: dict[str, Callable[[str], bool]] = {
     "module": lambda name: importlib.util.find_spec(name) is None,
     "tool": lambda name: name in os.environ.get(TOOLS, "").split(),
 }
-"""Conditions of a machine under which a skip is allowed, by the first word before a colon."""
+"""Conditions of a machine that allow a skip, by the word before the colon in its reason."""
 
 
 def allowed(test: str, reason: str, rows: list[dict[str, str]]) -> bool:

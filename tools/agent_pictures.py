@@ -1,7 +1,7 @@
 """Draw the sequence diagram of each kind of agent into docs/agents/img.
 
-`python tools/agent_pictures.py [KIND ...]` with the installed package: the kinds named, or
-all. A sender over a wired link, the agent, and a link behind it that loses one packet in twenty.
+`python tools/agent_pictures.py [KIND ...]` with the installed package draws the named kinds, or
+all. The path is a sender, a wired link, the agent, and a link that loses one packet in twenty.
 """
 
 import io
@@ -49,7 +49,7 @@ KINDS = {
 
 
 def main(kinds: list[str]) -> None:
-    """Draw the kinds, or all."""
+    """Draw the named kinds, or all."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as place:
         for kind in kinds or KINDS:
@@ -58,7 +58,7 @@ def main(kinds: list[str]) -> None:
             figure = fl.run(file).plot.agent()
             drawn = io.BytesIO()
             figure.savefig(drawn, format="png", dpi=80)
-            # A few colours are enough, and a quarter of the size.
+            # A few colours suffice, and make the file four times smaller.
             small = Image.open(drawn).convert("RGB").quantize(40)
             small.save(IMAGES / f"{kind}.png", optimize=True)
 

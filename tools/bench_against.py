@@ -1,9 +1,9 @@
 """Compare two builds of `make bench`'s cases: `make bench-against BASE=commit`.
 
-The commit is built in a folder of its own under `target/bench-against` with the bench file of
-this tree, so that both run the same cases. Then each case runs in turns, once with each build;
-a median of seven is printed for each, and their ratio, below 1 where this tree is faster.
-With `--instructions` valgrind counts each once, which is exact on a busy machine, too.
+The commit is built in its own folder under `target/bench-against` with the bench file of this tree,
+so that both builds run the same cases. Each case then runs in turns, with either build. A line per
+case has the median of seven runs of each build and their ratio, which is below 1 if this tree is
+faster. With `--instructions` valgrind counts each case once, which is exact even on a busy machine.
 """
 
 import argparse
@@ -22,7 +22,7 @@ BENCH = Path("crates/farlink-sim/benches/workloads.rs")
 
 
 def run(command: list[str], cwd: Path = ROOT, env: dict[str, str] | None = None) -> str:
-    """Return what a command prints; it must not fail."""
+    """Return the output of a command, which must not fail."""
     done = subprocess.run(command, cwd=cwd, env=env, check=False, text=True, stdout=subprocess.PIPE)  # noqa: S603
     if done.returncode:
         raise SystemExit(f"bench-against: {' '.join(command)} failed")
@@ -49,7 +49,7 @@ def of_commit(commit: str) -> Path:
 
 
 def once(program: Path, case: str, runs: int | None) -> dict[str, Any]:
-    """Run a case in a process of its own."""
+    """Run a case in its own process."""
     output = run([str(program)], env=asking(case, runs))
     try:
         data: dict[str, Any] = json.loads(output)
@@ -61,7 +61,7 @@ def once(program: Path, case: str, runs: int | None) -> dict[str, Any]:
 
 
 def asking(case: str, runs: int | None) -> dict[str, str]:
-    """Return the environment that asks for a case."""
+    """Return the environment that selects a case."""
     return (
         os.environ
         | {"FARLINK_BENCH_ONE": case}
@@ -89,7 +89,7 @@ def instructions(program: Path, case: str) -> int:
 
 
 def main() -> None:
-    """Build, run in turns, print a line for each case."""
+    """Build both trees, run them in turns, and print a line for each case."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("base", help="a commit, or the program that was built of one")
     parser.add_argument("cases", nargs="*", help="parts of names; all cases without")
@@ -110,7 +110,7 @@ def main() -> None:
     for name in names:
         table: dict[Path, list[dict[str, Any]]] = {base: [], head: []}
         for turn in range(turns):
-            # Who is first changes: what warms a cache or heats a processor favours one.
+            # The order alternates, because a warm cache or a hot processor favours one of the two.
             for program in (base, head) if turn % 2 else (head, base):
                 table[program].append(once(program, name, runs))
         if len({t["segments"] for each in table.values() for t in each}) != 1:

@@ -1,8 +1,8 @@
-"""Cost and exactness of an emulation: `make bench-emu` (Linux, root).
+"""Measures cost and exactness of an emulation: `make bench-emu` (Linux, root).
 
-Against the bare cost of the devices: packets that a loop without an engine reads from one TUN
-device and writes to another. Figures of a busy machine are worth as ratios only; both sides of
-a ratio are measured in turns.
+The reference is the bare cost of the devices: a loop without an engine that reads packets from a
+TUN device and writes them to another. On a busy machine only ratios are meaningful; both sides of a
+ratio are measured in turns.
 """
 
 import argparse
@@ -40,13 +40,13 @@ SIOCSIFFLAGS, SIOCSIFADDR, SIOCSIFNETMASK, SIOCSIFTXQLEN = 0x8914, 0x8916, 0x891
 IFF_UP_RUNNING = 0x41
 SO_TIMESTAMPNS, SO_TIMESTAMPING = 35, 37
 SO_RCVBUFFORCE = 33
-# Software stamps of sending, numbered, without the packet (linux/net_tstamp.h).
+# Software time stamps of sending, with numbers, without the packet (linux/net_tstamp.h).
 TX_STAMPS = 1 << 1 | 1 << 4 | 1 << 7 | 1 << 11
 IP_RECVERR = 11
 PORT = 5300
 SERVER, CLIENT = "10.0.0.1", "10.0.0.2"
 MAHIMAHI_OUTSIDE = "100.64.0.1"
-"""The address that Mahimahi gives its end outside, where it is the first there."""
+"""Address of Mahimahi's outer end, if it is the first on the machine."""
 NOBODY = "65534"
 BLOCK = 1 << 20
 PAYLOAD = 1472
@@ -63,14 +63,14 @@ VATNE_RATE, VATNE_DELAY_MS = 0.25e6, 10
 
 @dataclass(frozen=True)
 class Load:
-    """Load of the path whose delay is measured."""
+    """Traffic on the path whose delay is measured."""
 
     name: str
     size: int = 100
     """Payload of a datagram, in bytes."""
     gap_ns: int = GAP_NS
     hosts: int = 2
-    """Of which two send and receive."""
+    """Number of hosts, of which two send and receive."""
 
 
 LOADS = (
@@ -82,11 +82,11 @@ LOADS = (
 
 
 Row = tuple[int, int, int]
-"""A packet's number, when it was sent and when it was received, in ns."""
+"""A packet: its number, the time it was sent and the time it was received, in ns."""
 
 
 def path(rate: float, delay_ms: int, hosts: int = 2) -> dict[str, Any]:
-    """Two hosts and a link, and other hosts that do nothing."""
+    """Return two hosts and a link, and idle hosts."""
     way = {
         "rate": f"{rate:.0f} bit/s",
         "delay": f"{delay_ms} ms",
@@ -104,12 +104,12 @@ def path(rate: float, delay_ms: int, hosts: int = 2) -> dict[str, Any]:
 
 
 def reno(connection: socket.socket) -> None:
-    """Use a congestion control that does not pace."""
+    """Select Reno, which does not pace."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
 
 
 def tcp_serve(seconds: str) -> None:
-    """Send as fast as TCP lets."""
+    """Send as fast as TCP allows."""
     with socket.create_server(("", PORT)) as listener:
         reno(listener)
         connection, _ = listener.accept()
@@ -123,7 +123,7 @@ def tcp_serve(seconds: str) -> None:
 
 
 def tcp_fetch(server: str, out: str) -> None:
-    """Receive until the end; write the throughput in bit/s."""
+    """Receive until the sender closes the connection; write the throughput in bit/s."""
     with socket.create_connection((server, PORT), timeout=10) as connection:
         connection.settimeout(None)
         began, count, buffer = time.monotonic(), 0, bytearray(BLOCK)
@@ -133,12 +133,12 @@ def tcp_fetch(server: str, out: str) -> None:
 
 
 def first() -> None:
-    """Run before programs of normal priority: what is measured is not this program."""
+    """Run before programs of normal priority, so that this program does not affect results."""
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
 
 
 def left(s: socket.socket, packets: int) -> dict[int, int]:
-    """Collect when each packet got to the device, as the kernel saw it."""
+    """Collect the kernel's time at which each packet reached the device."""
     times: dict[int, int] = {}
     while len(times) < packets:
         try:
@@ -153,12 +153,12 @@ def left(s: socket.socket, packets: int) -> dict[int, int]:
 
 
 def udp_serve(packets: str, interval_ns: str, size: str, out: str) -> None:
-    """Once asked, send so many packets, each with its number; write when each left."""
+    """When asked, send this many numbered packets, and write the time at which each left."""
     first()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.bind(("", PORT))
-        # The stamps wait here until the end: looking for each at once would keep the processor
-        # from the engine, which is to read the packet.
+        # The stamps are read at the end, because reading each at once would take processor time
+        # from the engine.
         s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 256 << 20)
         _, to = s.recvfrom(100)
         s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, TX_STAMPS)
@@ -176,7 +176,7 @@ def udp_serve(packets: str, interval_ns: str, size: str, out: str) -> None:
 
 
 def udp_fetch(server: str, packets: str, sent: str, out: str) -> None:
-    """Ask, and write (number, sent, received) of each; the kernel says when it came."""
+    """Ask, and write (number, sent, received) of each packet, with the kernel's times."""
     first()
     rows: list[tuple[int, int]] = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
@@ -207,12 +207,12 @@ PROGRAMS: dict[str, Callable[..., None]] = {
 
 
 def program(name: str, *arguments: object) -> list[str]:
-    """Return this file as the program `name`."""
+    """Return the command that runs this file as the program `name`."""
     return [sys.executable, str(Path(__file__)), "run", name, *map(str, arguments)]
 
 
 def sent(out: Path) -> Path:
-    """File in which a sender writes when its packets left."""
+    """Return the file in which a sender writes the times of its packets."""
     return out.with_name("sent")
 
 
@@ -220,7 +220,7 @@ def sent(out: Path) -> Path:
 
 
 def bare_host(address: str, command: list[str], link: socket.socket, *, offload: bool) -> None:
-    """In a child process: a namespace with a device, whose descriptor goes to `link`."""
+    """In a child process create a namespace with a device, and send its descriptor to `link`."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNET):
         raise OSError(ctypes.get_errno(), "unshare")
@@ -244,7 +244,7 @@ def bare_host(address: str, command: list[str], link: socket.socket, *, offload:
 
 @contextmanager
 def bare(server: list[str], client: list[str], *, offload: bool) -> Iterator[tuple[int, int, int]]:
-    """Two programs, each in a namespace: gives their devices and the client's process."""
+    """Start two programs in namespaces, and yield their devices and the client's process."""
     children: list[int] = []
     devices: list[int] = []
     links: list[socket.socket] = []
@@ -293,22 +293,22 @@ def forward(a: int, b: int, child: int) -> None:
                 except BlockingIOError:
                     break
                 except OSError:
-                    continue  # a device that is not up yet
+                    continue  # the device is not up yet
     poll.close()
 
 
-# What is measured.
+# Measurements.
 
 
 def read(out: Path) -> Any:  # noqa: ANN401  (JSON)
-    """Return what a program wrote, which it may not have."""
+    """Return the output file of a program, if it exists."""
     if not out.exists():
         raise SystemExit("bench-emu: a program in a host failed")
     return json.loads(out.read_text())
 
 
 def bare_throughput(seconds: float, out: Path, *, offload: bool) -> float:
-    """Gb/s without an engine."""
+    """Return the throughput without an engine in Gb/s."""
     server, client = program("tcp-serve", seconds), program("tcp-fetch", SERVER, out)
     with bare(server, client, offload=offload) as (a, b, child):
         forward(a, b, child)
@@ -316,7 +316,7 @@ def bare_throughput(seconds: float, out: Path, *, offload: bool) -> float:
 
 
 def throughput(seconds: float, out: Path, *, plain: bool) -> tuple[float, float]:
-    """Gb/s through the engine, each packet modelled, and its events in a second of that."""
+    """Return the engine's throughput in Gb/s, each packet modelled, and its events per second."""
     done = fl.emulate(
         path(40e9, 0),
         program("tcp-fetch", "server", out),
@@ -328,7 +328,7 @@ def throughput(seconds: float, out: Path, *, plain: bool) -> tuple[float, float]
 
 
 def spread(values: list[float]) -> str:
-    """Least, mean, median, 99 % and greatest of values, in us."""
+    """Return least, mean, median, 99 % quantile and greatest of values, in us."""
     ordered = sorted(values)
     p99 = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
     return (
@@ -339,7 +339,7 @@ def spread(values: list[float]) -> str:
 
 
 def bare_delay(packets: int, out: Path) -> list[float]:
-    """Delays in us without an engine: what the devices and the kernel take."""
+    """Return the delays without an engine in us: those of the devices and the kernel."""
     server = program("udp-serve", packets, GAP_NS, 100, sent(out))
     client = program("udp-fetch", SERVER, packets, sent(out), out)
     with bare(server, client, offload=False) as (a, b, child):
@@ -350,7 +350,7 @@ def bare_delay(packets: int, out: Path) -> list[float]:
 def carried(
     network: dict[str, Any], load: Load, packets: int, out: Path, *, realtime: bool | None
 ) -> tuple[list[Row], Any]:
-    """Send packets over a link of farlink; return them, and the report of the run."""
+    """Send packets over a link of farlink; return the packets and the report of the run."""
     serve = program("udp-serve", packets, load.gap_ns, load.size, sent(out))
     done = fl.emulate(
         network,
@@ -363,30 +363,31 @@ def carried(
 
 
 def errors(rows: list[Row], due_us: float) -> list[float]:
-    """In us, from one device to the other, as the kernel sees it."""
+    """Return the errors of the delay between the devices in us, by the kernel's clock."""
     return [(came - went) / 1e3 - due_us for _, went, came in rows]
 
 
 def wire_us(load: Load, rate: float) -> float:
-    """Return how long a packet takes to be sent."""
+    """Return the transmission time of a packet in us."""
     return 8e6 * (load.size + 28) / rate
 
 
 def faster(rate: float) -> Load:
-    """Send half as fast again as the link does, so that it never waits."""
+    """Send at 1.5 times the rate of the link, so that the link is always busy."""
     return Load("faster", size=PAYLOAD, gap_ns=int(8e9 * (PAYLOAD + 28) / rate / 1.5))
 
 
 def packets_of(seconds: float, rate: float) -> int:
-    """Return how many packets a link sends in a time, and enough for a drift."""
+    """Return the packets that a link sends in a time, at least enough for a drift."""
     return max(20, int(seconds * rate / (8 * (PAYLOAD + 28))))
 
 
 def rate_error(rows: list[Row], rate: float, size: int = PAYLOAD) -> tuple[float, float]:
-    """Error of a link's rate, in %, and the 99 % deviation of a gap between packets in us.
+    """Return the error of a link's rate in %, and the 99 % quantile of gap errors in us.
 
-    A packet i is due at i times its duration; the drift from there is taken between the first and
-    the last third of the packets, by medians, which packets that left late do not move.
+    Packet i is due at i times the transmission time. The drift from that schedule is the difference
+    between the first and the last third of the packets. It uses medians, which late packets do not
+    move.
     """
     duration = 8 * (size + 28) / rate * 1e9
     drift = [came - number * duration for number, _, came in rows]
@@ -394,18 +395,19 @@ def rate_error(rows: list[Row], rate: float, size: int = PAYLOAD) -> tuple[float
     elapsed = duration * (rows[-1][0] - rows[0][0]) * (1 - third / len(drift))
     change = statistics.median(drift[-third:]) - statistics.median(drift[:third])
     gaps = sorted(abs(b[2] - a[2] - duration) / 1e3 for a, b in itertools.pairwise(rows))
-    # A packet that takes longer than it should is a rate that is too low.
+    # If packets take too long, the rate is too low.
     return -100 * change / elapsed, gaps[int(0.99 * len(gaps))]
 
 
 @contextmanager
 def mahimahi(shell: list[str], *, fifo: bool) -> Iterator[tuple[int, int]]:
-    """Start a shell of Mahimahi in a namespace of its own: a process outside, and one inside.
+    """Start a shell of Mahimahi in its own namespace; return a process outside and one inside.
 
-    Programs join their namespaces from here, since those that the shell starts are not root's.
+    Programs join these namespaces from here, because programs started by the shell do not run as
+    root.
     """
     nobody = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]
-    # Router solicitations would take a part of the link.
+    # Router solicitations would use a part of the link's rate.
     settings = "echo 1 >ipv4/ip_forward && echo 1 >ipv6/conf/default/disable_ipv6"
     prepare = ["sh", "-c", f'cd /proc/sys/net && {settings} && exec "$@"', "sh"]
     started = ["sh", "-c", "echo $$ && exec cat"]  # until its standard input ends
@@ -441,7 +443,7 @@ def mahimahi_carried(
 
 
 def opportunities(rate: float, file: Path) -> str:
-    """Write when a link may send 1500 bytes, in whole ms, as mm-link reads it."""
+    """Write the times in whole ms at which a link may send 1500 bytes, in mm-link's format."""
     gap_ms = 12e3 / rate * 1e3
     count = next(n for n in range(1, 10_000) if math.isclose(n * gap_ms, round(n * gap_ms)))
     file.write_text("".join(f"{max(1, round(n * gap_ms))}\n" for n in range(1, count + 1)))
@@ -450,7 +452,7 @@ def opportunities(rate: float, file: Path) -> str:
 
 
 def start_and_end(hosts: int, folder: Path) -> tuple[float, float]:
-    """Seconds from the call of `farlink emulate` to its program, and from there to its end."""
+    """Return the seconds from `farlink emulate` to its program, and from there to the end."""
     file = folder / f"{hosts}.json"
     way = {"rate": "10 Mbit/s", "delay": "10 ms", "queue": {"packets": 100}}
     pairs = [(f"a{number}", f"b{number}") for number in range(hosts // 2)]
@@ -476,12 +478,12 @@ Fresh = Callable[[], Path]
 
 
 def load_average() -> str:
-    """Return the load of the machine, without which no figure is worth much."""
+    """Return the load of the machine, which limits the meaning of all results."""
     return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"
 
 
 def alone(options: argparse.Namespace, fresh: Fresh, say: Say) -> None:
-    """Against the bare devices."""
+    """Measure farlink against the bare devices."""
     for name, plain in (("one packet to a write", True), ("split and merged", False)):
         without = []
         through = []
@@ -529,7 +531,7 @@ def rate_line(name: str, rate: float, rows: list[Row], size: int = PAYLOAD) -> s
 
 
 def beside(options: argparse.Namespace, fresh: Fresh, say: Say) -> None:
-    """On the link of vatne2006, in turns with Mahimahi where that is installed."""
+    """Measure on the link of vatne2006, in turns with Mahimahi if it is installed."""
     network = path(VATNE_RATE, VATNE_DELAY_MS)
     load, small = LOADS[0], Load("small", gap_ns=int(wire_us(LOADS[0], VATNE_RATE) / 1.5 * 1e3))
     packets = int(options.seconds * 1e9 / GAP_NS)
@@ -573,7 +575,7 @@ def beside(options: argparse.Namespace, fresh: Fresh, say: Say) -> None:
 
 
 def main() -> None:
-    """Measure all, and print a line for each."""
+    """Make all measurements, and print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement")
     parser.add_argument("--turns", type=int, default=3, help="of both sides of a ratio")

@@ -1,4 +1,4 @@
-"""Cost of experiments beside the engine, and answer times of a large store.
+"""Measures the cost of experiments beside the engine, and answer times of a large store.
 
 python tools/bench_experiment.py grid          2,400 runs on one and two threads, against the engine
 python tools/bench_experiment.py two           two threads of the engine, beside two processes
@@ -6,7 +6,7 @@ python tools/bench_experiment.py kills         the 2,400 runs, killed ten times:
 python tools/bench_experiment.py task          what a task costs, on threads and on Dask
 python tools/bench_experiment.py store ROWS    a store of so many rows, and three questions to it
 
-docs/scale.md has what they said.
+docs/scale.md has the results.
 """
 
 import subprocess
@@ -44,16 +44,16 @@ GRID: dict[str, Any] = {
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Return the seconds that something takes."""
+    """Return the seconds that a function takes."""
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
 
 
 def grid() -> None:
-    """Compare the layer, into a store, with the engine alone, on one thread and on two.
+    """Compare an experiment with a store to the engine alone, on one thread and on two.
 
-    Seconds of processors beside those of the clock: others on the machine disturb them less.
+    Processor seconds are given beside clock seconds, because other processes disturb them less.
     """
     points = plan.read(GRID).points
     parts = [(point.text, list(range(30))) for point in points]
@@ -77,14 +77,14 @@ for line in sys.stdin:
 
 
 def some(runs: int) -> list[tuple[str, list[int]]]:
-    """Return the points of the grid with so many runs each."""
+    """Return the points of the grid with this many runs each."""
     return [(point.text, list(range(runs))) for point in plan.read(GRID).points]
 
 
 def two() -> None:
-    """Compare what a second thread gains with what a second process does, in turns.
+    """Compare, in turns, the gains from a second thread and from a second process.
 
-    Two processes share nothing but the machine: more than they gain it does not have.
+    Two processes share only the machine, so their gain is the greatest possible one.
     """
     command = [sys.executable, "-c", _ONE, str(Path(__file__).parent)]
     both = [
@@ -116,7 +116,7 @@ def two() -> None:
 
 
 def kills() -> None:
-    """Ten times: kill the grid at a random moment, end it, and compare it with one left alone."""
+    """Ten times, kill the grid at a random moment, resume it, and compare it with a whole run."""
     work = f"import farlink as fl, sys; fl.sweep({GRID!r}, store=sys.argv[1])"
     with tempfile.TemporaryDirectory() as where:
         alone = Path(where) / "alone"
@@ -136,7 +136,7 @@ def kills() -> None:
 
 
 def _best(work: Callable[[], object]) -> tuple[float, float]:
-    """Return the least seconds of the clock, and of all processors, of a few times."""
+    """Return the least clock seconds and the least processor seconds of several runs."""
     entries = []
     for _ in range(3):
         before = time.process_time()
@@ -151,7 +151,7 @@ def _layer(points: Sequence[Point], jobs: int) -> None:
 
 
 def task() -> None:
-    """Time tasks whose work is next to nothing."""
+    """Time tasks that do almost nothing."""
     point = Point.of("geo-lossy", overrides={"flows.download.size": "1 B"})
     from farlink.experiment.work import Part, simulate
 
@@ -184,7 +184,7 @@ def _all(pool: Any, part: object, count: int) -> None:  # noqa: ANN401 (any exec
 
 
 def store(rows: int) -> None:
-    """Make a store of so many rows, ten measures a run and 100 points, and ask it."""
+    """Make a store with this many rows, ten measures per run and 100 points, and query it."""
     tcps, losses, buffers = ("newreno", "sack", "cubic", "hybla"), range(5), range(5)
     points = [
         Point.of("geo-lossy", tcp=tcp, seed=100 * loss + buffer,
@@ -244,7 +244,7 @@ QUERIES = {
 
 
 def say(line: str) -> None:
-    """Write a line."""
+    """Print a line at once."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

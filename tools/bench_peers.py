@@ -1,8 +1,8 @@
-"""Put this tree's figures beside those of other simulators: `make bench-peers`.
+"""Compares this tree's times with those of other simulators: `make bench-peers`.
 
-The others are not run: `tools/peers.toml` has what they took, and what farlink took beside them
-on that machine. Another machine is faster or slower for all of them, so the last columns are
-worth as much as the two machines are alike.
+The other simulators are not run. `tools/peers.toml` has their times, and farlink's time on the same
+machine. Another machine changes all times, so the last columns are only as exact as the two
+machines are similar.
 """
 
 import math
@@ -16,7 +16,7 @@ TURNS = 7
 
 
 def main() -> None:
-    """Run what stands in the file, least of seven, and print a line for each."""
+    """Run the cases of the file, take the least of seven times, and print a line for each."""
     peers = tomllib.loads((ROOT / "tools" / "peers.toml").read_text())
     program = build(ROOT)
     columns = f"{'ns-3':>7} {'htsim':>7} {'farlink':>8} {'now':>7} {'then/now':>9}"

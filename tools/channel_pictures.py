@@ -1,6 +1,7 @@
 """Draw a picture of each channel into docs/channels/img.
 
-`python tools/channel_pictures.py [NAME ...]` with the installed package: the pages named, or all.
+`python tools/channel_pictures.py [NAME ...]` with the installed package draws the pictures of the
+named pages, or of all.
 """
 
 import io
@@ -41,14 +42,14 @@ SAMPLES: Mapping[str, tuple[str, Mapping[str, object], str]] = {
 
 
 def sample(name: str) -> "Figure":
-    """Draw a channel by itself beside its closed form."""
+    """Draw a channel alone beside its closed form."""
     key, parameters, spacing = SAMPLES[name]
     chosen: dict[str, Any] = dict(parameters)
     return fl.channel(key, packets=100_000, spacing=spacing, **chosen).plot()
 
 
 def walk() -> "Figure":
-    """Draw the places of a node of a radio."""
+    """Draw the positions of a node with a radio."""
     radio = {
         "band": "2400 MHz", "noise": "vatne2006",
         "mobility": {
@@ -109,7 +110,7 @@ def recorded_rate() -> "Figure":
 
 
 def adaptive_coding() -> "Figure":
-    """Draw the throughput over a link whose code follows a fade of the signal."""
+    """Draw the throughput over a link whose code adapts to a fade of the signal."""
     with TemporaryDirectory() as place:
         fade = (14, 12, 9, 5, 1, -2, 2, 6, 10, 14)
         rows = ["time (s),esno (dB)", *(f"{6 * step},{esno}" for step, esno in enumerate(fade))]
@@ -126,7 +127,7 @@ OTHERS: Mapping[str, Callable[[], "Figure"]] = {
     "traces": recorded_rate,
     "adaptive-coding": adaptive_coding,
 }
-"""Pictures that are no sample, by page."""
+"""Pictures other than samples, by page."""
 
 
 def main(names: list[str]) -> None:

@@ -1,11 +1,12 @@
-"""Wrong changes to the core, one at a time, that a test must notice: `make mutants`.
+"""Makes wrong changes to the core, one at a time, that tests must detect: `make mutants`.
 
-cargo-mutants names the changes (.cargo/mutants.toml says of which files), mutant_switches.py puts
-them all in one build. Each mutant meets the tests of its own crate, those first that take least,
-and what these let pass meets the tests of the simulator, which run whole scenarios. What follows
-`--` names tests, as `cargo test` has it, that run before all others. A test that takes five times
-its time has noticed. Prints what was caught by folder, with the interval of a sample, and the
-survivors; target/core-mutants/outcomes.json keeps what caught each.
+cargo-mutants lists the changes (mutants) of the files in .cargo/mutants.toml, and
+mutant_switches.py puts all of them into one build. Each mutant runs the tests of its own crate, the
+fastest first. If these pass, it runs the tests of the simulator, which run whole scenarios.
+Arguments after `--` name tests, as for `cargo test`, that run before all others. A test that takes
+five times its usual time counts as a detection. The output has the share of detected mutants by
+folder, with the interval of a sample, and the survivors. target/core-mutants/outcomes.json has the
+detecting test of each mutant.
 
     tools/core_mutants.py --last own recovery congestion
     tools/core_mutants.py --again
@@ -37,12 +38,12 @@ STAGES = ["quick", "own", "simulator"]
 UNVIABLE = "does not compile"
 
 TIMES, SECONDS = 5, 1
-"""A test may take so many times the processor time it takes unchanged, and so much more."""
+"""Limit of a test: this multiple of its processor time without a change, plus these seconds."""
 WAITS = 20
-"""As many times that limit may pass by the clock: a busy machine is no reason."""
+"""Multiple of that limit in clock time; it is large, because the machine may be busy."""
 MEMORY = 4_000_000
-"""In kB."""
-# A case that fails is not made smaller and not kept, and each mutant meets the same cases.
+"""Memory limit in kB."""
+# Failing cases are neither shrunk nor stored, and all mutants run equal cases.
 PROPTEST = {
     "PROPTEST_MAX_SHRINK_ITERS": "0",
     "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
@@ -81,7 +82,7 @@ def main() -> int:
 
 
 def inside(file: str, places: Sequence[str]) -> bool:
-    """Say whether a file is in one of these places, or if there is none."""
+    """Return whether a file is in one of these places; True if no places are given."""
     below = file.partition("/src/")[2].removesuffix(".rs")
     named = [place.removesuffix(".rs") for place in places]
     return not named or any(below == name or below.startswith(f"{name}/") for name in named)
@@ -89,7 +90,7 @@ def inside(file: str, places: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class Test:
-    """A program of tests, and the processor time in seconds that it takes unchanged."""
+    """Test program with its processor time in seconds without a change."""
 
     program: Path
     names: Sequence[str]
@@ -97,7 +98,7 @@ class Test:
     takes: float = 20
 
     def notices(self, number: int, limit: int | None = None) -> bool:
-        """Run it with a mutant; say whether it failed or took too long."""
+        """Run the test with a mutant; return whether it failed or took too long."""
         bound = limit or math.ceil(TIMES * self.takes) + SECONDS
         limited = f'ulimit -c 0 -v {MEMORY} -t {bound}; exec "$0" "$@"'
         command = ["sh", "-c", limited, str(self.program), "--test-threads=1", *self.names]
@@ -116,7 +117,7 @@ class Test:
         return done.returncode != 0
 
     def measured(self) -> "Test":
-        """Run it with no mutant."""
+        """Run the test without a mutant."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         if self.notices(NONE, limit=600):
             sys.exit(f"{self.program.name} fails with no change made")
@@ -127,7 +128,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Trial:
-    """The mutants and the tests that they meet."""
+    """The mutants, and the tests that they run."""
 
     copy: Copy
     mutants: Sequence[Mutant]
@@ -136,14 +137,14 @@ class Trial:
     jobs: int
 
     def outcomes(self) -> Iterator[tuple[str, str | None]]:
-        """Try each; give its name with the test that noticed it, if one did."""
+        """Try each mutant; yield its name with the detecting test, if any."""
         broken, alone = self.copy.switched(self.mutants)
         yield from ((m.name, UNVIABLE) for m in self.mutants if m.number in broken)
         yield from self.switched([m for m in self.mutants if m.number not in broken | alone])
         yield from self.one_by_one([m for m in self.mutants if m.number in alone])
 
     def switched(self, mutants: Sequence[Mutant]) -> Iterator[tuple[str, str | None]]:
-        """Try those that are in one build, as many at a time as there are processors."""
+        """Try the mutants of a common build, in parallel on all processors."""
         tests: dict[str, list[Test]] = {}
         for package in {m.package: 0 for m in mutants}:
             suites = [[test.measured() for test in suite] for suite in self.suites(package)]
@@ -157,7 +158,7 @@ class Trial:
                 pool.shutdown(cancel_futures=True)
 
     def one_by_one(self, mutants: Sequence[Mutant]) -> Iterator[tuple[str, str | None]]:
-        """Try those that take a build each."""
+        """Try the mutants that need their own build."""
         self.copy.write_switches([], ())
         for mutant in mutants:
             text = (ROOT / mutant.file).read_text("utf-8")
@@ -170,7 +171,7 @@ class Trial:
             self.copy.restore(mutant.file)
 
     def suites(self, package: str) -> Iterator[list[Test]]:
-        """Build the tests that a change of a package meets, first those that come first."""
+        """Build the tests for changes of a package, first the tests that run first."""
         targets, _, names = " ".join(self.quick).partition(" -- ")
         if self.quick:
             yield self.built(package, targets.split(), names.split())
@@ -186,12 +187,12 @@ class Trial:
 
 
 def first(tests: Iterable[Test], number: int) -> str | None:
-    """Name the first test that notices a mutant."""
+    """Return the name of the first test that detects a mutant."""
     return next((test.program.name for test in tests if test.notices(number)), None)
 
 
 def report(outcomes: Mapping[str, str | None]) -> None:
-    """Print the share caught by folder, with its 95 % interval, and the survivors."""
+    """Print the detected share by folder, with its 95 % interval, and the survivors."""
     viable = {name: caught for name, caught in outcomes.items() if caught != UNVIABLE}
     survivors = sorted(name for name, caught in viable.items() if caught is None)
     of, missed = Counter(map(folder, viable)), Counter(map(folder, survivors))

@@ -1,7 +1,7 @@
 """Read the lessons of web/lessons, and check their questions and figures with the engine.
 
-`python tools/lessons.py [FILE ...]` with the installed package: the files named, or all. A line for
-each lesson, and one for each mistake. `docs/lessons.md` describes the format.
+`python tools/lessons.py [FILE ...]` with the installed package: checks the named files, or all. It
+prints a line for each lesson, and one for each mistake. `docs/lessons.md` describes the format.
 """
 
 import ast
@@ -82,7 +82,7 @@ def library(name: str) -> dict[str, Any]:
 
 
 class State:
-    """Results of a lesson at some settings: what its expressions are about."""
+    """Results of a lesson at some settings, the input of its expressions."""
 
     def __init__(self, lesson: Lesson, settings: dict[str, Any] | None = None) -> None:
         """Run the lesson with these changes to its start."""

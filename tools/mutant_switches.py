@@ -1,13 +1,13 @@
-"""A copy of the workspace with all wrong changes in one build, each behind a switch.
+"""Makes a copy of the workspace with all wrong changes in one build, each behind a switch.
 
-`cargo mutants` names the changes; a build of each takes a hundred times as long as its tests. Here
-a function to be changed gets its changed bodies before its own, and the environment variable
-`FARLINK_MUTANT` says which of them runs:
+`cargo mutants` names the changes; building each change takes a hundred times as long as its tests.
+Here a function gets its changed bodies before its own body, and the environment variable
+`FARLINK_MUTANT` selects the body:
 
     match crate::mutant() { 17 => return { ... }, 18 => return { ... }, _ => {} }
 
-What a switch cannot stand in is left to a build of its own: constants, functions that constants
-call, functions that return `impl Trait`.
+A switch cannot be in constants, in functions that constants call, and in functions that return
+`impl Trait`. Their changes need a build each.
 """
 
 import json
@@ -23,7 +23,7 @@ from typing import Any
 
 CHOSEN = "FARLINK_MUTANT"
 NONE = 2**32 - 1
-"""A number that no mutant has: what the tests do when nothing is changed."""
+"""Number that no mutant has, which selects the unchanged code."""
 
 SWITCH = f"""
 pub(crate) fn mutant() -> u32 {{
@@ -41,7 +41,7 @@ pub(crate) fn mutant() -> u32 {{
 BEGIN, END = re.compile(r"/\*<(\d+)\*/"), re.compile(r"/\*(\d+)>\*/")
 CONST = re.compile(r"\bconst ((?:unsafe )?fn (\w+))")
 ALSO = ["farlink-sim"]
-"""Its tests run too; it must compile with the switches."""
+"""Package whose tests run, too, so that it must compile with the switches."""
 IN_CONSTANT = re.compile(r"cannot call non-const [^`]*`.*?(\w+)(?:::<[^`]*>)?`")
 
 Span = tuple[int, int]
@@ -49,7 +49,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Mutant:
-    """Change of a source: `replacement` stands for `span` of `file`, in function `inside`."""
+    """Change of a source: `replacement` replaces `span` of `file`, in function `inside`."""
 
     number: int
     name: str
@@ -61,13 +61,13 @@ class Mutant:
     returns: str
 
     def applied(self, text: str, around: Span) -> str:
-        """Return this part of the file's text with the change made."""
+        """Return this part of the file's text with the change."""
         (first, last), (begin, end) = self.span, around
         return f"{text[begin:first]} {self.replacement} {text[last:end]}"
 
 
 def catalogue(root: Path, settings: Path) -> list[Mutant]:
-    """List what `cargo mutants` would change with these settings."""
+    """Return the changes that `cargo mutants` would make with these settings."""
     command = ["cargo", "mutants", "--list", "--json", "--config", str(settings)]
     listed = subprocess.run(command, cwd=root, check=True, capture_output=True)  # noqa: S603
     starts: dict[str, list[int]] = {}
@@ -102,9 +102,9 @@ class CompileError(Exception):
 
 
 class Copy:
-    """A copy of the workspace to change and build.
+    """Copy of the workspace that can be changed and built.
 
-    It has a folder of builds of its own: cargo takes what was built of the workspace for new.
+    It has its own folder of builds, because cargo would take builds of the workspace as up to date.
     """
 
     def __init__(self, root: Path, folder: Path) -> None:
@@ -120,14 +120,14 @@ class Copy:
                 self.restore(str(file))
 
     def write(self, file: str, text: str) -> None:
-        """Write a file, if it is another: cargo builds anew what was written."""
+        """Write a file if its text differs, because cargo rebuilds files that were written."""
         path = self.folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.is_file() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
 
     def restore(self, file: str) -> None:
-        """Have a file as it is in the workspace."""
+        """Restore a file to its text in the workspace."""
         source, path = self.root / file, self.folder / file
         if path.is_file() and path.read_bytes() == source.read_bytes():
             return
@@ -135,9 +135,9 @@ class Copy:
         shutil.copyfile(source, path)
 
     def switched(self, mutants: Iterable[Mutant]) -> tuple[set[int], set[int]]:
-        """Put these behind switches.
+        """Put these mutants behind switches.
 
-        Returns the numbers of those that do not compile, and of those that no switch can hold.
+        Returns the numbers of mutants that do not compile, and of those without a possible switch.
         """
         wanted = list(mutants)
         names = {m.number: self.function(m) for m in wanted}
@@ -161,9 +161,9 @@ class Copy:
     def write_switches(
         self, mutants: Iterable[Mutant], constant: Container[str]
     ) -> dict[str, list[tuple[int, Span]]]:
-        """Write all files; return by file which lines are of which mutant.
+        """Write all files; return by file the lines of each mutant.
 
-        No function stays `const` but these.
+        Only the named functions stay `const`.
         """
         by_file: dict[str, list[Mutant]] = defaultdict(list)
         for mutant in mutants:
@@ -183,7 +183,7 @@ class Copy:
         return places
 
     def function(self, mutant: Mutant) -> str:
-        """Name the function that a mutant changes."""
+        """Return the name of the function that a mutant changes."""
         text = (self.root / mutant.file).read_text("utf-8")
         named = re.compile(r"\bfn (\w+)").search(text, *(mutant.inside or (0, 0)))
         return named[1] if named else ""
@@ -191,7 +191,7 @@ class Copy:
     def cargo(
         self, task: str, packages: Sequence[str], options: Sequence[str]
     ) -> subprocess.CompletedProcess[str]:
-        """Run cargo in the copy, its messages as JSON."""
+        """Run cargo in the copy with JSON messages."""
         chosen = [word for package in packages for word in ("--package", package)]
         profile = ["--profile", "mutants", "--message-format", "json", "--quiet"]
         command = ["cargo", task, *profile, *chosen, *options]
@@ -223,7 +223,7 @@ def switches(text: str, mutants: Sequence[Mutant]) -> str:
     inside: dict[Span, list[Mutant]] = defaultdict(list)
     spans = {m.inside for m in mutants if m.inside}
     for mutant in mutants:
-        # Of functions in functions, the outermost.
+        # Of nested functions the outermost gets the switch.
         holds = [s for s in spans if s[0] <= mutant.span[0] and mutant.span[1] <= s[1]]
         inside[min(holds)].append(mutant)
     for (start, end), held in sorted(inside.items(), reverse=True):
@@ -238,7 +238,7 @@ def switches(text: str, mutants: Sequence[Mutant]) -> str:
 
 
 def body_of(text: str, start: int) -> int:
-    """Return where the body of the function that begins here begins."""
+    """Return where the body of the function begins."""
     depth, at = 0, start
     while depth or text[at] != "{":
         if text.startswith("//", at):
@@ -249,7 +249,7 @@ def body_of(text: str, start: int) -> int:
 
 
 def lines(text: str) -> list[tuple[int, Span]]:
-    """Return which lines of a file belong to which mutant."""
+    """Return the lines of a file that belong to each mutant."""
     begin: dict[int, int] = {}
     entries = []
     for line, content in enumerate(text.split("\n"), start=1):
@@ -259,7 +259,7 @@ def lines(text: str) -> list[tuple[int, Span]]:
 
 
 def faults(output: str, places: dict[str, list[tuple[int, Span]]]) -> tuple[set[int], set[str]]:
-    """From the compiler's messages: the mutants at fault, and functions called by constants."""
+    """Read the compiler's messages: faulty mutants, and functions that constants call."""
     refused: set[int] = set()
     called: set[str] = set()
     for message in (json.loads(line).get("message") for line in output.splitlines()):

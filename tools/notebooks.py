@@ -1,8 +1,8 @@
-"""Execute the notebooks of examples/: `python tools/notebooks.py` writes their outputs anew.
+"""Execute the notebooks of examples/: `python tools/notebooks.py` updates their outputs.
 
-No kernel is needed: cells are Python, run one after the other in one namespace, and a cell's last
-expression is shown by its `_repr_png_`, `_repr_html_` or `repr`, as a notebook does: a figure of
-matplotlib alone, which has none but `repr`, is no picture there either.
+No kernel is needed. Cells are Python code, run one after the other in one namespace. A cell's last
+expression is shown by its `_repr_png_`, `_repr_html_` or `repr`, as in a notebook. A matplotlib
+figure has only `repr`, so it is no picture in either.
 """
 
 import ast
@@ -20,11 +20,11 @@ from typing import Any
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 _DPI = 70
-"""Of the pictures that are kept: enough to read, and small in the repository."""
+"""Resolution of the stored pictures: enough to read, and small in the repository."""
 
 
 def execute(path: Path) -> dict[str, Any]:
-    """Run all cells in an empty folder, and return the notebook with what they show."""
+    """Run all cells in an empty folder, and return the notebook with their outputs."""
     notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     space: dict[str, Any] = {"__name__": "__main__"}
     count = 0

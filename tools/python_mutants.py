@@ -1,8 +1,8 @@
-"""Wrong changes to what judges results, one at a time, that a test must notice.
+"""Makes wrong changes to the code that judges results, one at a time, that tests must detect.
 
-Each is made in a copy of the package, and the tests that are named for its file run with that
-copy. Prints what was caught and what survived; the exit code is 1 if less than 95 % were caught
-or a change no longer fits the source.
+Each change is made in a copy of the package, and the tests of the changed file run with that copy.
+The output has the detected changes and the survivors. The exit code is 1 if less than 95 % were
+detected, or if a change no longer fits the source.
 
     tools/python_mutants.py [WORD ...]        only those whose file or reason has one of the words
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "farlink"
 LEAST = 0.95
-"""Share that must be caught."""
+"""Share of changes that must be detected."""
 
 STATS, JUDGE = "stats.py", "studies/judge.py"
 SIGNIFICANCE, EXPRESSION = "studies/significance.py", "studies/expression.py"
@@ -33,7 +33,7 @@ TESTS = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of `old`, which stands once in `file`, into `new`; `why` it is wrong."""
+    """Change of `old`, which occurs once in `file`, to `new`; `why` is the reason it is wrong."""
 
     file: str
     old: str
@@ -536,7 +536,7 @@ MUTANTS = [
 
 
 def main() -> int:
-    """Try each; print and count what survives."""
+    """Try each change; print and count the survivors."""
     words = sys.argv[1:]
     chosen = [
         mutant
@@ -561,7 +561,7 @@ def main() -> int:
 
 
 def surviving(place: Path, mutants: list[Mutant]) -> Iterator[Mutant]:
-    """Yield those that no test notices."""
+    """Yield the changes that no test detects."""
     for mutant in mutants:
         path = place / "farlink" / mutant.file
         right = path.read_text(encoding="utf-8")
@@ -574,7 +574,7 @@ def surviving(place: Path, mutants: list[Mutant]) -> Iterator[Mutant]:
 
 
 def failing(place: Path, file: str) -> str:
-    """Run the tests of a file with the copy of the package in `place`; return what fails."""
+    """Run the tests of a file with the package copy in `place`; return the failed tests."""
     copy = place / "farlink"
     if not copy.exists():
         shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))

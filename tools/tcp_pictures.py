@@ -1,8 +1,8 @@
 """Draw cwnd of every TCP on the GEO link into docs/tcp/img.
 
-`python tools/tcp_pictures.py [ROW ...]` with the installed package: the rows
-named, or all. Above without losses, below with a bit error rate of 1e-6, both
-with a window of 1 MB, so that it is cwnd that rules.
+`python tools/tcp_pictures.py [ROW ...]` with the installed package draws the named rows, or all.
+The upper plot has no losses, and the lower one a bit error rate of 1e-6. Both have a window of 1
+MB, so that only cwnd limits.
 """
 
 import sys
@@ -18,7 +18,7 @@ import farlink as fl
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "tcp" / "img"
 WINDOW = 1_000_000
 SECONDS = 60
-# What the link and the handshake's round trip hold: 2048 kbit/s for 0.528 s, in segments.
+# Segments that fit into the link during the handshake's round trip: 2048 kbit/s for 0.528 s.
 SEGMENT = 1460
 PIPE = 2_048_000 / 8 * 0.528 / (SEGMENT + 40)
 CASES = {"without losses": "geo-omueti2007", "bit error rate 1e-6": "geo-lossy"}
@@ -34,7 +34,7 @@ def draw(axes: Axes, row: str, scenario: str) -> None:
     trace: pd.DataFrame = result.trace("cwnd")
     trace = trace[(trace["time"] <= SECONDS) & (trace["side"] == "from")]
     segments = trace["cwnd"].clip(upper=WINDOW) / SEGMENT
-    # The last value holds to the end: cwnd is traced when it may have changed.
+    # cwnd is traced only when it may change, so its last value holds to the end.
     times = [*trace["time"], SECONDS]
     axes.step(times, [*segments, segments.iloc[-1]], where="post", linewidth=1.0, color="#1f6fb4")
     rate = result.summary["goodput"]["mean"].iloc[0] / 1000
@@ -72,8 +72,8 @@ def picture(row: str) -> Figure:
 
 
 def main(rows: list[str]) -> None:
-    """Draw the rows, or all."""
-    mpl.rcParams["svg.hashsalt"] = "farlink"  # the same bytes for the same figure
+    """Draw the named rows, or all."""
+    mpl.rcParams["svg.hashsalt"] = "farlink"  # equal figures give equal bytes
     mpl.rcParams["svg.fonttype"] = "none"
     IMAGES.mkdir(parents=True, exist_ok=True)
     for row in rows or list(fl.variants().index):

@@ -1,9 +1,9 @@
-"""Run what people run most, for a build that is optimised by it: `make build-pgo`."""
+"""Runs common scenarios, whose profile optimises a build: `make build-pgo`."""
 
 import farlink as fl
 
 SHORT = {"duration": "2 s", "flows.0.duration": "2 s"}
-"""A dumbbell does nothing new after its first seconds."""
+"""Short durations for dumbbells, which do nothing new after their first seconds."""
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
-"""Wheels of farlink for Linux from one machine, and their trial outside the checkout.
+"""Builds wheels of farlink for Linux on one machine, and tries them outside the checkout.
 
-`wheels.py build` writes a wheel per target and the source archive into dist/. Zig links them, so no
-cross compiler is needed, and maturin refuses a wheel that needs a newer C library than its name
-says. `wheels.py try` installs a wheel, or the source archive, into a fresh environment of each
-Python from 3.11 on, and runs one command of each kind there.
+`wheels.py build` writes a wheel per target and the source archive into dist/. Zig links the wheels,
+so no cross compiler is needed. maturin refuses a wheel that needs a newer C library than its name
+says. `wheels.py try` installs a wheel, or the source archive, into a new environment of each Python
+from 3.11 on, and runs a command of each kind there.
 """
 
 import argparse
@@ -155,7 +155,7 @@ def _try(wheel: Path) -> int:
 
 
 def _python(minor: int) -> str | None:
-    """Return an interpreter of Python 3.`minor` that runs; pyenv keeps its own in folders."""
+    """Return an interpreter of Python 3.`minor` that runs; pyenv has each in its own folder."""
     folders = sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3"))
     for name in (shutil.which(f"python3.{minor}"), *map(str, folders)):
         if name and call(name, "-c", "", check=False).returncode == 0:
@@ -164,7 +164,7 @@ def _python(minor: int) -> str | None:
 
 
 def _try_with(python: str, wheel: Path, folder: Path) -> bool:
-    """Install a wheel and run each trial; print a line for each and return whether all passed."""
+    """Install a wheel and run each trial; print a line for each, and return whether all passed."""
     call(python, "-m", "venv", "venv", cwd=folder)
     started = time.monotonic()
     call(folder / "venv/bin/python", "-m", "pip", "install", wheel, cwd=folder)

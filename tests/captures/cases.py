@@ -1,4 +1,4 @@
-"""Transfers that bring out what captures must show: every TCP, option and channel stage."""
+"""Transfers whose captures contain every TCP, every option and every stage of a channel."""
 
 import copy
 from collections.abc import Callable

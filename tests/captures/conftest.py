@@ -1,4 +1,4 @@
-"""Cases one after the other: result, traces and captures of each."""
+"""Runs of all cases, one after the other: result, traces and captures of each."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from . import cases, reader
 from .endpoint import Connection
 
 HOSTS = {"server": "10.0.0.1", "client": "10.0.0.3"}
-"""Addresses, which count the nodes in the order in which links name them."""
+"""Addresses of the nodes: they are numbered in the order in which links name the nodes."""
 
 FIRST_OPENER_PORT = 49_152
 
@@ -32,7 +32,7 @@ class Case:
 
     @cached_property
     def packets(self) -> dict[str, list[reader.Packet]]:
-        """Return what tshark reads, by host."""
+        """Return the packets that tshark reads from each capture, by host."""
         return {host: reader.packets(path) for host, path in self.files.items()}
 
     @property
@@ -42,7 +42,7 @@ class Case:
         return flows
 
     def tcp(self, flow: int) -> dict[str, Any]:
-        """The whole TCP of a flow."""
+        """All settings of the TCP of a flow."""
         tcp: dict[str, Any] = self.result.scenario()["resolved_tcp"][flow]
         return tcp
 
@@ -57,25 +57,25 @@ class Case:
         return value
 
     def connection(self, host: str, flow: int) -> Connection:
-        """A flow as the capture at a host shows it; the opener's port tells flows apart."""
+        """Return a flow as in the capture at a host; the opener's port tells flows apart."""
         port = FIRST_OPENER_PORT + flow
         mine = [p for p in self.packets[host] if port in (p.src_port, p.dst_port)]
         return Connection(mine, HOSTS[host])
 
     def connections(self) -> Iterator[tuple[int, str, Connection]]:
-        """Every flow at both its hosts."""
+        """Return every flow at both of its hosts."""
         for flow in range(len(self.flows)):
             for host in HOSTS:
                 yield flow, host, self.connection(host, flow)
 
 
 def transfer(name: str, directory: Path) -> Case:
-    """Run a case; its packets are captured whole."""
+    """Run a case and capture its packets at full length."""
     result = fl.run(cases.scenario(name))
     return Case(name, result, {path.stem: path for path in result.save_pcaps(directory)})
 
 
 @pytest.fixture(scope="session", params=cases.NAMES)
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    """Every case; pytest runs all tests of one before those of the next."""
+    """Return each case; pytest runs all tests of a case before those of the next case."""
     return transfer(request.param, tmp_path_factory.mktemp("captures"))

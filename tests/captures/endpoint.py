@@ -1,8 +1,8 @@
-"""End of a connection, followed through the capture at its host.
+"""An end of a connection, replayed from the capture at its host.
 
-A capture at a host shows everything that the end of a connection could know, so
-what it must have held and answered can be worked out again from the packets
-alone. Positions count from the peer's (or the own) SYN, which is 0.
+A capture at a host shows all packets that an end of a connection knew. The data that the end held
+and the ACKs that it owed therefore follow from the capture alone. Positions count from the SYN of
+the peer or of the host itself; the SYN is position 0.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ class Connection:
         return next(packet.seq for packet in self.arrived() if packet.flags & SYN)
 
     def syns(self) -> tuple[Packet, Packet]:
-        """The first SYN of the host, and that of its peer."""
+        """Return the first SYN of the host and the first SYN of its peer."""
         own = next(packet for packet in self.left() if packet.flags & SYN)
         return own, next(packet for packet in self.arrived() if packet.flags & SYN)
 
@@ -51,7 +51,7 @@ def offset(seq: int, start: int) -> int:
 
 @dataclass(slots=True)
 class Receiver:
-    """Data that an end holds of its peer's stream after each packet that arrived."""
+    """Data that an end holds of its peer's stream, updated with each packet that arrives."""
 
     isn: int
     reassembly: bool
@@ -59,19 +59,19 @@ class Receiver:
     nxt: int = 0
     ranges: list[tuple[int, int]] = field(default_factory=list)
     latest: int | None = None
-    """Start of what arrived out of order last."""
+    """Start of the newest segment that arrived out of order."""
     recent: int | None = None
     """TS.Recent of RFC 7323."""
     acknowledged: int = 0
     """Position up to which the end has acknowledged."""
 
     def take(self, packet: Packet) -> bool:
-        """Return whether the packet brought anything new in order."""
+        """Process a packet, and return whether it brought new data in order."""
         start = offset(packet.seq, self.isn)
         if self.timestamps and packet.tsval is not None:
             if self.recent is not None and packet.tsval < self.recent and not packet.flags & SYN:
                 return False
-            # Only of what is acceptable (RFC 7323, 5.3, R2 and R3): no duplicate's.
+            # Only acceptable segments, so no duplicates, set TS.Recent (RFC 7323, 5.3, R2 and R3).
             fresh = start + packet.space > self.nxt if packet.space else start >= self.nxt
             if self.recent is None or (fresh and start <= self.acknowledged):
                 self.recent = packet.tsval
@@ -99,7 +99,7 @@ class Receiver:
 def replay(
     connection: Connection, *, reassembly: bool, timestamps: bool
 ) -> Iterator[tuple[Packet, Receiver]]:
-    """Follow the receiving side; it is as it was when the packet had passed the host."""
+    """Yield each packet that passed the host, and the receiver's state right after it."""
     receiver = Receiver(connection.got_from(), reassembly, timestamps)
     for packet in connection.packets:
         if packet.src == connection.host:
@@ -118,7 +118,7 @@ def data_end(connection: Connection) -> int:
 
 
 def retransmissions(connection: Connection) -> list[Packet]:
-    """Packets with data below the highest that the host had sent before."""
+    """Packets with data below the highest position that the host had sent before."""
     isn, high, result = connection.sent_from(), 0, []
     for packet in connection.left():
         start = offset(packet.seq, isn)

@@ -1,4 +1,4 @@
-"""Reading of a capture by tshark and tcptrace, without our own reader."""
+"""Reader of captures that uses tshark and tcptrace instead of farlink's own reader."""
 
 import os
 import re
@@ -21,7 +21,7 @@ needs_tcptrace = pytest.mark.skipif(
 )
 
 START_NS = 86_400 * 10**9
-"""The clock of a capture at the start of the run."""
+"""Time on the clock of a capture when the run starts."""
 
 _FIELDS = (
     "frame.time_epoch",
@@ -61,7 +61,7 @@ FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A row of tshark's: raw fields, and what tshark thinks of them."""
+    """Packet as tshark prints it: raw fields, and tshark's analysis of the packet."""
 
     time: int
     """Nanoseconds since the start of the run."""
@@ -89,9 +89,9 @@ class Packet:
     tsecr: int | None
     sack: tuple[tuple[int, int], ...]
     again: bool
-    """tshark calls it a retransmission of some kind."""
+    """Whether tshark calls the packet a retransmission of some kind."""
     out_of_order: bool
-    """tshark calls it out of order, which it calls a retransmission that comes too soon."""
+    """Whether tshark calls it out of order, its name for a retransmission that comes too soon."""
     expert: tuple[str, ...]
 
     @property
@@ -100,30 +100,30 @@ class Packet:
 
     @property
     def space(self) -> int:
-        """Sequence space that it takes."""
+        """Return the length of the packet in sequence numbers."""
         return self.len + bool(self.flags & SYN) + bool(self.flags & FIN)
 
 
 BAD, GOOD, UNVERIFIED = "0", "1", "2"
-"""Values of a checksum's status; UNVERIFIED also stands for a packet that was cut."""
+"""Values of tshark's checksum status; UNVERIFIED also stands for a packet that was cut."""
 
 
-# Programs of tshark's that capture are asked what they can before it reads a file: there are none.
+# An empty folder of capture programs: tshark starts each such program before it reads a file.
 _ENVIRONMENT = {**os.environ, "WIRESHARK_EXTCAP_DIR": os.devnull}
 
 
 def packets(path: Path) -> list[Packet]:
-    """Every packet of a capture, in the order of the file; the file must be whole."""
+    """Return every packet of a capture in file order; fail if the file is truncated."""
     assert TSHARK is not None
     command = [TSHARK, "-n", "-r", str(path), "-T", "fields", "-E", "aggregator=|"]
-    # SACK blocks have no raw field of their own, and are relative unless told otherwise.
+    # SACK blocks have no raw field; without this option they are relative.
     absolute = "tcp.relative_sequence_numbers:FALSE"
     for preference in ("ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", absolute):
         command += ["-o", preference]
     for field in _FIELDS:
         command += ["-e", field]
     done = subprocess.run(command, env=_ENVIRONMENT, capture_output=True, text=True, check=True)
-    # The one thing it may say is that root should not run it.
+    # The only allowed message is a warning against running tshark as root.
     complaints = [line for line in done.stderr.splitlines() if "Running as user" not in line]
     assert [line for line in complaints if line] == []
     return [_packet(line.split("\t")) for line in done.stdout.splitlines()]
@@ -175,12 +175,12 @@ def _packet(row: list[str]) -> Packet:
 
 
 def known(remark: str, allowed: Iterable[str]) -> bool:
-    """Return whether one of these rules allows a remark of tshark."""
+    """Return whether a rule of the list allows a remark of tshark."""
     return any(re.fullmatch(rule, remark) for rule in allowed)
 
 
 def tcptrace(path: Path) -> list[dict[str, str]]:
-    """Return the counts of `tcptrace -l`, one row a connection; `a` is the end that opened it."""
+    """Return the counts of `tcptrace -l`, a row per connection; `a` is the end that opened it."""
     assert TCPTRACE is not None
     done = subprocess.run(
         [TCPTRACE, "-n", "-l", "--csv", str(path)], capture_output=True, text=True, check=True

@@ -18,8 +18,8 @@ def test_retransmissions(case: Case) -> None:
         data = [packet for packet in connection.left() if packet.len]
         assert len(again) == case.metric("segments_retransmitted", flow)
         assert len(data) == case.metric("segments_sent", flow)
-        # tshark tells them by time: soon after newer data it takes a retransmission for a packet
-        # that was overtaken. That is impossible where packets leave, so both kinds are one.
+        # tshark takes a retransmission soon after newer data for an overtaken packet. No packet is
+        # overtaken at its sender, so this test counts both kinds together.
         marked = [packet for packet in data if packet.again or packet.out_of_order]
         assert marked == again
 
@@ -89,13 +89,13 @@ def test_packets_in_the_captures_are_those_of_the_links(case: Case) -> None:
         assert len(left) == case.link(first, direction, "packets") + case.link(
             first, direction, "drops_congestion"
         )
-        # Everything that the first link let through was handed to the next.
+        # The first link handed all packets that it did not drop to the next link.
         causes = ("drops_congestion", "drops_loss")
         lost = sum(case.link(link, direction, c) for link in (first, last) for c in causes)
         every = case.link(first, direction, "drops") + case.link(last, direction, "drops")
         assert every - lost == case.link(last, direction, "drops_checksum")
         missing = [p for p in left if p.ident not in arrived]
-        # Only what was on its way at the end is neither lost nor there.
+        # Packets that neither arrived nor were lost were still on their way at the end.
         underway = [p for p in missing if p.time > case.trace.simulated_s * 1e9 - 100e6]
         assert lost <= len(missing) <= lost + len(underway)
         copies = sum(arrived.values()) - len(arrived)
@@ -115,7 +115,7 @@ def test_a_packet_is_the_same_at_both_hosts_but_for_its_hops(case: Case) -> None
             assert all(getattr(here, name) == getattr(there, name) for name in fields)
             assert (here.tsval, here.tsecr) == (there.tsval, there.tsecr)
             assert (here.ttl, there.ttl) == (64, 63)
-            # Serialisation and propagation of both links are the least that it takes.
+            # The shortest possible time is serialisation and propagation on both links.
             bits = 8 * here.ip_len
             rates = (100e6, _rate(case, source))
             least = _delay(case) + sum(bits / rate * 1e9 for rate in rates)
@@ -130,7 +130,7 @@ def _rate(case: Case, source: str) -> float:
 
 
 def _delay(case: Case) -> float:
-    """Return the one-way propagation in nanoseconds; both directions have the same."""
+    """Return the one-way propagation delay in nanoseconds, equal in both directions."""
     links = case.result.scenario()["links"]
     return sum(1e6 * float(link["down"]["delay"].removesuffix(" ms")) for link in links)
 

@@ -1,4 +1,4 @@
-"""Reading of IPv6 captures by tshark: addresses, labels, checksums, reassembled fragments."""
+"""Tshark reads IPv6 captures: addresses, flow labels, checksums, reassembled fragments."""
 
 import subprocess
 from collections import defaultdict
@@ -80,7 +80,7 @@ def test_segments_have_headers_of_ipv6(name: str, tmp_path: Path) -> None:
                 word for row in rows for word in row["_ws.expert.message"].split("|") if word
             }
             assert not {remark for remark in remarks if not reader.known(remark, ALLOWED)}
-    # One for each direction of each flow, and each its own.
+    # Each direction of each flow has its own label.
     assert len(labels) == (4 if name == "two-flows" else 2)
     assert {len(of_one) for of_one in labels.values()} == {1}
     all_labels = {next(iter(of_one)) for of_one in labels.values()}
@@ -110,7 +110,8 @@ def test_fragments_are_put_together_by_another_reader(tmp_path: Path) -> None:
     # tshark counts in units of 8 bytes.
     assert set(offsets) == {0, 1232 // 8, 2464 // 8}
     whole = [row for row in rows if row["udp.length"]]
-    # The first was too long for the radio link: its sender had not heard.
+    # The first segment was too long for the radio link, because its sender did not know the MTU
+    # yet.
     assert len(whole) == 49
     assert len(rows) == 3 * 49
     for row in whole:

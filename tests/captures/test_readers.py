@@ -1,4 +1,4 @@
-"""tshark reads every capture point, and has nothing to say but what a lossy path makes true."""
+"""Tshark reads every capture, and remarks only on the effects of a lossy path."""
 
 import re
 import subprocess
@@ -28,7 +28,7 @@ ALLOWED = {
     r"TCP window specified by the receiver is now completely full": "the window limits the sender",
     r"D-SACK Sequence": "a duplicate is reported",
 }
-"""Everything that tshark may remark, with what makes it true."""
+"""Every allowed remark of tshark, with the condition under which it is true."""
 
 
 def test_nothing_but_what_loss_explains(case: Case) -> None:
@@ -41,7 +41,7 @@ def test_nothing_but_what_loss_explains(case: Case) -> None:
 def test_a_capture_is_ip_and_tcp_and_whole(case: Case) -> None:
     assert set(case.packets) == set(HOSTS)
     for packets in case.packets.values():
-        # Nothing malformed, and no port that makes tshark see another protocol.
+        # No packet is malformed, and no port makes tshark see another protocol.
         assert {p.protocols for p in packets} <= {"raw:ip:tcp", "raw:ip:tcp:data"}
         assert all(p.captured == p.ip_len for p in packets)
         times = [p.time for p in packets]
@@ -55,7 +55,7 @@ def test_checksums_are_right_but_where_the_channel_damaged_them(case: Case) -> N
         assert {p.ip_sum for p in packets} == {reader.GOOD}
         damaged = [p for p in packets if p.tcp_sum != reader.GOOD]
         assert {p.tcp_sum for p in damaged} <= {reader.BAD}
-        # Damage is done on the way, and found where the packet ends up.
+        # Packets are damaged on the way, so only the receiving host shows the damage.
         assert all(p.dst == HOSTS[host] for p in damaged)
         last = "lan" if host == "server" else "radio"
         assert len(damaged) == case.link(last, direction, "drops_checksum")
@@ -65,7 +65,7 @@ def test_checksums_are_right_but_where_the_channel_damaged_them(case: Case) -> N
 
 
 def test_wireshark_s_own_summary_has_no_errors(tmp_path: Path) -> None:
-    """As a person would ask: nothing worse than a warning, in the summary of all packets."""
+    """The summary of all packets, which a person would read first, has nothing above a warning."""
     assert reader.TSHARK is not None
     for path in transfer("both-ways", tmp_path).files.values():
         done = subprocess.run(
@@ -87,7 +87,7 @@ def test_packets_cut_behind_their_headers_tell_the_same(tmp_path: Path) -> None:
         assert len(cut) == len(full)
         for a, b in zip(cut, full, strict=True):
             assert a.captured == min(b.ip_len, 80)
-            # A checksum over bytes that are not there cannot be verified; on what is there it can.
+            # tshark cannot verify a checksum over bytes that the capture cut off.
             expected = reader.GOOD if b.ip_len <= 80 else reader.UNVERIFIED
             assert a.tcp_sum == expected
             same = ("time", "ip_len", "ident", "seq", "ack", "len", "flags", "window", "sack")

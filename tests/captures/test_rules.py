@@ -1,4 +1,4 @@
-"""Every packet obeys TCP, worked out anew from what had passed its host before it."""
+"""Every packet obeys the rules of TCP, given the packets that passed its host before it."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -59,7 +59,7 @@ def test_sack_blocks_are_what_the_receiver_holds(case: Case) -> None:
             if packet.src != connection.host:
                 continue
             blocks = [tuple(offset(x, receiver.isn) for x in block) for block in packet.sack]
-            # Each is one whole range, beyond the ACK and within what was sent.
+            # Each block is one whole range, above the ACK and within the data sent.
             assert set(blocks) <= set(receiver.ranges)
             assert len(set(blocks)) == len(blocks)
             if not agreed:
@@ -68,7 +68,7 @@ def test_sack_blocks_are_what_the_receiver_holds(case: Case) -> None:
             room = (_bytes(tcp["mss"]) - packet.len - (12 if tcp["timestamps"] else 0) - 4) // 8
             most = min(3 if tcp["timestamps"] else 4, room)
             assert len(blocks) == max(0, min(len(receiver.ranges), most))
-            # RFC 2018, 4: the first one holds the segment that arrived last.
+            # RFC 2018, 4: the first block contains the segment that arrived last.
             if blocks and receiver.latest is not None and receiver.latest > receiver.nxt:
                 assert blocks[0][0] <= receiver.latest < blocks[0][1]
             blocks_seen += len(blocks)
@@ -101,7 +101,7 @@ def test_the_window_never_shrinks_and_is_never_overrun(case: Case) -> None:
 
 
 def _check_sender(connection: Connection, mss: int) -> None:
-    """Check the sender: in order, without gaps, no longer than agreed, within the window."""
+    """Check the sender: data in order, without gaps, within the agreed lengths and the window."""
     isn = connection.sent_from()
     _, peer = connection.syns()
     shift = peer.shift if peer.shift and connection.syns()[0].shift is not None else 0
@@ -130,7 +130,7 @@ def test_acknowledgments_are_delayed_no_longer_than_they_may_be(case: Case) -> N
         longest = 0 if at_once else _nanoseconds(tcp["delayed_ack"])
         every = 1 if at_once else tcp["ack_every"]
         waiting = 0
-        due = None  # when an ACK must have left
+        due = None  # time by which an ACK must have left
         nxt, gap = 0, False
         for packet, receiver in _receiving(case, flow, connection):
             if due is not None:
@@ -146,7 +146,8 @@ def test_acknowledgments_are_delayed_no_longer_than_they_may_be(case: Case) -> N
                     wait = 0 if waiting >= every else longest
                     due = min(packet.time + wait, packet.time + wait if due is None else due)
                 else:
-                    # Old, out of order, or filling a gap: at once (RFC 5681, 4.2).
+                    # Segments that are old, out of order or fill a gap need an immediate ACK (RFC
+                    # 5681, 4.2).
                     due = packet.time
             nxt, gap = receiver.nxt, bool(receiver.ranges)
         assert due is None or due >= max(p.time for p in connection.packets)
@@ -162,7 +163,8 @@ def test_timestamps_are_the_clock_and_its_echo(case: Case) -> None:
                 continue
             if packet.src != connection.host:
                 continue
-            # A tick a millisecond, in every segment once agreed (RFC 7323, 3.2).
+            # Timestamps tick every millisecond, and every segment has one once agreed (RFC 7323,
+            # 3.2).
             assert packet.tsval is not None
             assert last is None or packet.tsval - last[0] == packet.time // 10**6 - last[1]
             last = (packet.tsval, packet.time // 10**6)

@@ -1,4 +1,4 @@
-"""The traces of a run and the captures of the same run tell one story."""
+"""The traces of a run agree with the captures of the same run."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def _table(case: Case, name: str, flow: int, side: str) -> pd.DataFrame:
 
 
 def _whole(seconds: "pd.Series[float]") -> "pd.Series[int]":
-    """Nanoseconds, which doubles of a run below 2^53 ns hold exactly."""
+    """Return whole nanoseconds; doubles hold them exactly in runs shorter than 2^53 ns."""
     return (seconds * 1e9).round().astype("int64")
 
 
@@ -58,7 +58,7 @@ def test_acks(case: Case) -> None:
             table = _table(case, "acks", flow, side)
             rows = set(table[["time", "ack", "window"]].itertuples(index=False, name=None))
             assert rows <= arrived
-            # Each that acknowledged something new is there.
+            # The trace has each ACK that acknowledged new data.
             news, high = set(), 0
             for packet in connection.arrived():
                 ack = offset(packet.ack, isn)
@@ -108,7 +108,7 @@ def test_delivered(case: Case) -> None:
 
 
 def test_files_hold_the_same(tmp_path: Path) -> None:
-    """The written tables, read back, against the packets."""
+    """The traces written as files agree with the packets, too."""
     case = transfer("sack", tmp_path)
     expected = [(p.seq, p.len) for p in case.connection("server", 0).left() if p.len]
     isn = case.connection("server", 0).sent_from() + 1

@@ -1,13 +1,14 @@
-"""Rate and loss over a link, as iperf3 would tell them: run in hosts of an emulation.
+"""Measures rate and loss over a link, as iperf3 does; runs in hosts of an emulation.
 
 python rates.py tcp-send SECONDS
 python rates.py tcp-receive SERVER OUT
 python rates.py udp-send CLIENT PACKETS INTERVAL_NS LEAST_NS OUT
 python rates.py udp-receive OUT
 
-What receives writes (time in ns, bytes so far) of every look to OUT; what sends datagrams writes
-the seconds from the first to the last, and of these what pauses lasted beyond 100 ms, or how far
-it came to be behind its times beyond that, if that is more.
+The receiving commands write a pair (time in ns, bytes so far) for every read to OUT. `udp-send`
+writes two numbers: the seconds from the first to the last datagram, and the part of them in which
+the sender was held up. The second number is the larger of two sums: pauses beyond 100 ms, and the
+greatest delay behind schedule beyond 100 ms.
 """
 
 import json
@@ -24,16 +25,16 @@ SO_TIMESTAMPNS = 35
 SO_RCVBUFFORCE = 33
 PAUSE_NS = 100_000_000
 PATIENCE_S = 3.0
-"""How long a receiver waits for more."""
+"""Seconds that a receiver waits for the next packet."""
 
 
 def reno(connection: socket.socket) -> None:
-    """Use a congestion control that does not pace itself below the rate of the link."""
+    """Select Reno, which does not pace itself below the rate of the link."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
 
 
 def tcp_send(seconds: float) -> None:
-    """Send for so long to the first who asks."""
+    """Send to the first client for this many seconds."""
     with socket.create_server(("", PORT)) as listener:
         reno(listener)
         connection, _ = listener.accept()
@@ -44,7 +45,7 @@ def tcp_send(seconds: float) -> None:
 
 
 def came(ancillary: list[tuple[int, int, bytes]]) -> int:
-    """Return when the kernel got the packet that was just read."""
+    """Return the time at which the kernel received the packet that was just read."""
     for _, kind, data in ancillary:
         if kind == SO_TIMESTAMPNS:
             seconds, nanos = struct.unpack_from("@qq", data)
@@ -53,7 +54,7 @@ def came(ancillary: list[tuple[int, int, bytes]]) -> int:
 
 
 def tcp_receive(server: str, out: str) -> None:
-    """Receive until the end."""
+    """Receive until the sender closes the connection."""
     looks: list[tuple[int, int]] = []
     total = 0
     with socket.create_connection((server, PORT), timeout=10) as connection:
@@ -71,7 +72,7 @@ def tcp_receive(server: str, out: str) -> None:
 
 
 def udp_send(client: str, packets: int, interval_ns: int, least_ns: int, out: str) -> None:
-    """Send numbered datagrams, each when it is due, and so long after the one before at least."""
+    """Send numbered datagrams, each when it is due, with a least distance between two of them."""
     held_up = behind = 0
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         began = last = time.monotonic_ns()
@@ -88,7 +89,7 @@ def udp_send(client: str, packets: int, interval_ns: int, least_ns: int, out: st
 
 
 def udp_receive(out: str) -> None:
-    """Receive until nothing comes any more."""
+    """Receive until no datagram has come for 30 s."""
     looks: list[tuple[int, int]] = []
     total = 0
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:

@@ -1,4 +1,4 @@
-"""Late is late wherever the time was lost, and every packet and program that fails is told of."""
+"""Results count every late packet, every lost packet and every failed program."""
 
 import json
 import os
@@ -30,8 +30,11 @@ while not (where / "end").exists():
 
 
 def test_what_happens_while_the_engine_is_stopped_is_in_its_results(tmp_path: Path) -> None:
-    """11,000 datagrams while the process is stopped: a device holds 10,000, the others are counted
-    as lost there, and those that are read afterwards are late."""
+    """A stop of the engine shows in the results of the run.
+
+    11,000 datagrams come while the process is stopped. A device holds 10,000 packets; the others
+    count as lost there, and the packets read afterwards count as late.
+    """
     out = tmp_path / "out.json"
     options = ["--strict", "--json", str(out)]
     flood = python(FLOOD, str(tmp_path))
@@ -90,8 +93,11 @@ def test_real_time_priority_is_the_default_where_it_is_allowed() -> None:
 
 
 def test_a_program_of_a_run_can_look_at_it_and_have_a_run_of_its_own() -> None:
-    """Process numbers are others inside: a run is alive if somebody answers, and a start inside
-    does not take the names of the run around it for those of the dead."""
+    """A program in a run can list runs and start a run of its own.
+
+    Process numbers differ inside a run. A run counts as alive if its socket answers, and a start
+    inside does not take the names of the outer run for those of a dead run.
+    """
     look = [*FARLINK, "ctl", "stats", "--json", "--of", str(os.getpid())]
     start = [*FARLINK, "emulate", "geo-omueti2007", "--quiet", "--", "true"]
     both = " && ".join(shlex.join(command) for command in (look, start, look))
@@ -119,7 +125,7 @@ s.recv(1)
 def test_a_packet_is_delayed_from_when_it_came_and_not_from_when_it_was_read(
     tmp_path: Path,
 ) -> None:
-    """A round trip of 0.8 s in which nobody reads the device for the first 0.3 s."""
+    """In a round trip of 0.8 s nobody reads the device for the first 0.3 s."""
     out, scenario = tmp_path / "out.json", tmp_path / "path.json"
     scenario.write_text(json.dumps(path(delay="400 ms")))
     trip = python(ROUND_TRIP, str(tmp_path))
@@ -133,7 +139,7 @@ def test_a_packet_is_delayed_from_when_it_came_and_not_from_when_it_was_read(
     _, output = run.communicate(timeout=20)
     assert run.returncode == 0, output
     assert 0.8 <= float((tmp_path / "took").read_text()) < 0.95
-    # It left in time, and so nothing was late.
+    # The packet left in time, so no packet was late.
     assert json.loads(out.read_text())["lateness"]["p99_s"] < 0.1
 
 
@@ -162,8 +168,11 @@ else:
 def test_what_came_to_several_hosts_at_once_enters_without_going_back_in_time(
     tmp_path: Path,
 ) -> None:
-    """While nobody reads, the client sends, then the server, then the client again: a device is
-    read to its end before the next."""
+    """Packets that several hosts sent at once enter in the order of their times.
+
+    While nobody reads, the client sends, then the server, then the client again. The engine reads a
+    device to its end before it reads the next one.
+    """
     out, scenario = tmp_path / "out.json", tmp_path / "path.json"
     scenario.write_text(json.dumps(path(delay="200 ms")))
     client = python(TAKE_TURNS, str(tmp_path), "server", "0", "0.2")

@@ -1,6 +1,6 @@
-"""Agents under the emulator: switched while packets cross them, and captured on both sides.
+"""Agents in an emulation, switched on and off during traffic and captured on both sides.
 
-Skipped where emulation cannot be.
+Skipped on machines that cannot emulate.
 """
 
 import subprocess
@@ -55,7 +55,7 @@ while s.recv(1 << 16):
 
 
 def counted(running: control.Running) -> tuple[float, float]:
-    """Packets that the agent sent again, and those that its link lost, so far."""
+    """Return how many packets the agent has retransmitted, and its link lost, so far."""
     stats: dict[str, Any] = running.stats()
     (agent,) = stats["agents"]
     (radio,) = (
@@ -67,8 +67,11 @@ def counted(running: control.Running) -> tuple[float, float]:
 
 
 def test_an_agent_is_switched_while_packets_cross_it(tmp_path: Path) -> None:
-    """Snoop sends again what its link loses; switched off it sends nothing, and the link loses as
-    before; on again, it does again. Captures of both sides tell the same."""
+    """Snoop retransmits the packets that its link loses, but only while it is switched on.
+
+    The link loses packets before, during and after the time without snoop. Captures on both sides
+    show the same retransmissions.
+    """
     file, captures = tmp_path / "snoop.toml", tmp_path / "captures"
     file.write_text(SCENARIO)
     captures.mkdir()
@@ -123,7 +126,7 @@ def _answers(running: control.Running) -> bool:
 
 
 def _after(running: control.Running, before: tuple[float, float]) -> tuple[float, float]:
-    """Return how much more was retransmitted and lost once five packets more were lost."""
+    """Return how many packets were retransmitted and lost until five more were lost."""
     for _ in range(300):
         now = counted(running)
         if now[1] >= before[1] + 5:

@@ -1,4 +1,4 @@
-"""Hosts that are there already: machines behind interfaces and bridges, namespaces of others."""
+"""Existing machines as hosts: behind interfaces and bridges, and in foreign namespaces."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def set_ipv6(device: str, key: str, value: int) -> None:
 
 
 class Machine:
-    """A namespace that is not of farlink, with one end of a cable whose other end is here."""
+    """A foreign namespace with one end of a cable; the other end is in the test's namespace."""
 
     def __init__(self) -> None:
         self.programs: list[subprocess.Popen[bytes]] = []
@@ -53,7 +53,7 @@ class Machine:
 
     def plug(self) -> None:
         ip("link", "add", self.cable, "type", "veth", "peer", "eth0", "netns", self.name)
-        # Addresses that the kernel gives itself come a second later.
+        # The kernel assigns its own addresses a second later.
         set_ipv6(self.cable, "disable_ipv6", 1)
         ip("link", "set", self.cable, "up")
         file = "/proc/sys/net/ipv6/conf/eth0/accept_dad"
@@ -68,7 +68,7 @@ class Machine:
         return ip("-n", self.name, *arguments)
 
     def serve(self) -> None:
-        """Start a program that sends back what it gets, turned round."""
+        """Start a program that sends all received bytes back in reverse order."""
         command = [IP, "netns", "exec", self.name, sys.executable, "-c", TURN]
         self.programs.append(subprocess.Popen(command))
         until(lambda: ":1388 " in ip("netns", "exec", self.name, "cat", "/proc/net/tcp6"))
@@ -82,7 +82,7 @@ class Machine:
         ip("netns", "del", self.name)
 
 
-# An address of IPv6 can be used at once, without a look whether it is another's too.
+# "nodad" makes an IPv6 address usable at once, without duplicate address detection.
 _SURE = {True: ["nodad"], False: []}
 
 
@@ -142,8 +142,10 @@ def talk(far: str) -> list[str]:
 
 @needs_ip
 def test_a_machine_behind_an_interface_is_a_host(machine: Machine) -> None:
-    """The machine finds the others by ARP; TCP goes both ways, with segments of many packets; the
-    interface is unchanged afterwards.
+    """A machine behind an interface is a host of the emulation.
+
+    The machine finds the other hosts by ARP. TCP works both ways, with segments of many packets.
+    The interface is unchanged afterwards.
     """
     machine.has("10.0.0.3/24")
     before = state(machine.cable)
@@ -164,8 +166,10 @@ def test_a_machine_behind_an_interface_is_a_host(machine: Machine) -> None:
 def test_somebody_elses_namespace_is_a_host(
     by: str, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The namespace has one more device while the run lasts, and is unchanged afterwards; so with a
-    container, whose first process Docker names.
+    """A foreign namespace or container is a host of the emulation.
+
+    The namespace has one more device during the run, and is unchanged afterwards. Docker names the
+    first process of a container.
     """
     machine.has("192.0.2.7/24")
     before = inside(machine)
@@ -179,7 +183,7 @@ def test_somebody_elses_namespace_is_a_host(
         name = "box"
         with pytest.raises(fl.ScenarioError, match="docker: exit code 1"):
             fl.emulate(path(), ["true"], attach={"client": "container:other"})
-        # The program is one of this namespace until `ip` has entered the other.
+        # Until `ip` has entered the machine's namespace, the program is in this one.
         until(lambda: machine.name in ip("netns", "identify", str(machine.programs[0].pid)))
     done = fl.emulate(
         path("2 ms"), talk("10.0.0.3"), host="server", attach={"client": f"{by}:{name}"}
@@ -199,7 +203,7 @@ def test_a_machine_at_a_bridge_is_a_host_and_a_killed_run_leaves_no_port(
     try:
         set_ipv6(bridge, "disable_ipv6", 1)
         ip("link", "set", bridge, "up")
-        # A bridge takes what the least of its ports does.
+        # The MTU of a bridge is the least MTU of its ports.
         ip("link", "set", machine.cable, "mtu", "2000", "master", bridge)
         before = state(bridge)
         assert " mtu 2000 " in before
@@ -237,7 +241,7 @@ def test_a_device_that_is_taken_away_ends_the_run_with_one_line(
 
 
 def attached(machine: Machine, tmp_path: Path) -> "subprocess.Popen[bytes]":
-    """An emulation whose client is the machine behind the cable, until Ctrl-C."""
+    """Run an emulation whose client is the machine behind the cable; end it with Ctrl-C."""
     options = ["--quiet", "--attach", f"client={machine.cable}"]
     return subprocess.Popen([*FARLINK, "emulate", str(scenario_file(tmp_path)), *options])
 
@@ -246,7 +250,7 @@ def attached(machine: Machine, tmp_path: Path) -> "subprocess.Popen[bytes]":
 def test_an_interface_that_goes_and_comes_is_the_host_again(
     machine: Machine, tmp_path: Path
 ) -> None:
-    """Taken down and up, and taken away and made again, with another machine behind it."""
+    """An interface may go down and up, or be removed and created anew with another machine."""
     machine.has("10.0.0.3/24")
     machine.serve()
     run = attached(machine, tmp_path)
@@ -262,7 +266,7 @@ def test_an_interface_that_goes_and_comes_is_the_host_again(
         machine.ip("link", "set", "eth0", "address", "02:00:00:00:00:77")
         machine.has("10.0.0.3/24")
         assert running.execute("server", talk("10.0.0.3")) == 0
-        # Frames for an address that is not its own reach a real interface only so.
+        # Only in this mode does a real interface receive frames for other addresses.
         assert " promiscuity 1 " in ip("-d", "link", "show", "dev", machine.cable)
     finally:
         run.send_signal(signal.SIGINT)
@@ -286,8 +290,11 @@ for _ in range(int(sys.argv[2])):
 
 @needs_ip
 def test_a_packet_waits_three_seconds_for_its_machine(machine: Machine, tmp_path: Path) -> None:
-    """The machine is asked for again without another packet; one that is older is dropped, or when
-    a hundred wait. What waits was refused, as far as a look can say."""
+    """A packet waits up to three seconds for a machine that does not answer ARP.
+
+    farlink asks for the machine again without another packet. It drops packets that are older than
+    three seconds, and packets beyond a hundred; waiting packets count as refused.
+    """
     command = [IP, "netns", "exec", machine.name, sys.executable, "-c", HEAR]
     received = tmp_path / "heard"
     with received.open("w") as out:
@@ -341,7 +348,7 @@ while not (where / "go").exists():
 def test_a_machines_packets_are_delayed_from_when_they_came(
     by: str, machine: Machine, tmp_path: Path
 ) -> None:
-    """A round trip of 0.6 s; for the first 0.3 s nobody reads what the machine sent."""
+    """In a round trip of 0.6 s nobody reads the machine's packets for the first 0.3 s."""
     bridge = f"br{os.getpid() % 10**6}"
     scenario = tmp_path / "path.json"
     scenario.write_text(json.dumps(path("300 ms")))
@@ -386,7 +393,7 @@ for _ in range(10_000):
 def test_frames_that_come_faster_than_they_are_read_are_counted(
     machine: Machine, tmp_path: Path
 ) -> None:
-    """Ten megabytes while farlink is stopped, which keeps three."""
+    """The machine sends ten megabytes while farlink is stopped; the buffer holds three."""
     machine.has("10.0.0.3/24")
     machine.serve()
     run = attached(machine, tmp_path)
@@ -415,8 +422,10 @@ def test_frames_that_come_faster_than_they_are_read_are_counted(
 def test_programs_join_hosts_whose_namespaces_have_no_name_here(
     machine: Machine, tmp_path: Path
 ) -> None:
-    """Namespaces without a visible name: of a run that `ip netns exec` started, whose mounts others
-    do not see, and a foreign one whose name was removed meanwhile.
+    """Programs can join hosts whose namespaces have no visible name.
+
+    The first run was started by `ip netns exec`, whose mounts other processes do not see. The
+    second has a foreign namespace whose name was removed meanwhile.
     """
     scenario = scenario_file(tmp_path)
     lent = f"lent-{os.getpid()}"
@@ -479,7 +488,7 @@ def test_what_cannot_be_attached_is_refused_before_anything_is_made(
 def test_the_machines_own_connection_and_what_another_run_has_are_refused(
     machine: Machine, tmp_path: Path
 ) -> None:
-    """The run is in the other namespace, whose only way out is its eth0; Ctrl-C ends it."""
+    """The run is in the machine's namespace, whose only connection is eth0; Ctrl-C ends the run."""
     machine.has("192.0.2.7/24")
     ip("-n", machine.name, "route", "add", "default", "via", "192.0.2.1")
     before = inside(machine)
@@ -516,7 +525,7 @@ time.sleep(60)
 def test_what_the_machine_is_reached_by_is_not_attached(
     way: str, machine: Machine, tmp_path: Path
 ) -> None:
-    """A default route of either IP, a connection to SSH's port, and the one that sshd names."""
+    """Refused are interfaces with a default route (IPv4 or IPv6) or an SSH connection."""
     machine.has("192.0.2.7/24", "2001:db8::7/64")
     reason, environment = "default route goes by it", {}
     if way == "IPv4":

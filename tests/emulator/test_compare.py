@@ -1,4 +1,4 @@
-"""The simulator's TCP and the kernel's over the same path. Skipped where emulation cannot be."""
+"""Goodputs of farlink's TCP and the kernel's over one path. Skipped without emulation."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ def compare(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def judged(out: Path, *arguments: str) -> dict[str, Any]:
-    """Return the row of a comparison, made again while the machine is too busy to judge."""
+    """Return the row of a comparison; repeat it while the machine is too busy for a verdict."""
     for _ in range(3):
         done = compare(*arguments, "--out", str(out))
         assert done.returncode in (0, 1), done.stderr
@@ -35,7 +35,7 @@ def judged(out: Path, *arguments: str) -> dict[str, Any]:
 
 
 def test_goodputs_agree_over_the_geostationary_link(tmp_path: Path) -> None:
-    """Slow start over a link without losses: the same window after the same round trips."""
+    """In slow start without losses both senders have equal windows after equal round trips."""
     done = compare(
         "geo-omueti2007", "--tcp", "reno", "--transfer", "500kB", "--quiet", "--out", str(tmp_path)
     )
@@ -58,7 +58,7 @@ def test_goodputs_agree_over_the_geostationary_link(tmp_path: Path) -> None:
 
 
 def test_the_picture_goes_to_the_last_acknowledgment() -> None:
-    """The network ends with the receiver's program, which waits for what acknowledges its end."""
+    """The network ends with the receiver's program, which waits for the last acknowledgment."""
     outcome = comparison.compare("geo-omueti2007", ["reno"], size="60 kB")
     tables = outcome.sequences["linux-reno"]
     assert tables["acks"]["ack"].max() >= 60_000
@@ -69,7 +69,7 @@ def test_the_picture_goes_to_the_last_acknowledgment() -> None:
 
 
 def test_a_busy_machine_judges_nothing() -> None:
-    """The path of 0.5 s bears 5 ms, one of 20 ms the 1 ms that `emulate` warns of."""
+    """A path of 0.5 s tolerates 5 ms of lateness, and a path of 20 ms tolerates 1 ms."""
     late = comparison.Row("linux-bbr", (1e6,), (2e6,), ((0.001, 0.012),), 0.005)
     assert late.verdict == "not judged: the machine was late by 12.0 ms"
     assert not late.is_judged
@@ -79,7 +79,7 @@ def test_a_busy_machine_judges_nothing() -> None:
 
 
 def test_both_sides_have_the_buffers_that_are_set() -> None:
-    """The kernel held windows of 40 MiB where ours ended at 4 MiB: bbr "differed" by 1.431."""
+    """With windows of 40 MiB (kernel) and 4 MiB (farlink) bbr differed by a factor of 1.431."""
     outcome = comparison.compare(
         "geo-omueti2007",
         ["reno"],
@@ -87,7 +87,7 @@ def test_both_sides_have_the_buffers_that_are_set() -> None:
         overrides={"tcp.receive_window": "40 KiB", "tcp.receive_window_max": "60 KiB"},
     )
     assert outcome.sides.emulated["tcp_rmem"] == "4096 65536 98304"
-    # A window of 60 KiB in 0.52 s and more.
+    # A window of 60 KiB for each round trip of at least 0.52 s.
     (row,) = outcome.rows
     assert max(*row.simulated, *row.emulated) < 8 * 60 * 1024 / 0.52
     if row.is_judged:
@@ -104,11 +104,13 @@ def test_jitter_of_hosts_is_on_both_sides() -> None:
 
 @pytest.mark.long
 def test_goodputs_agree_where_packets_are_lost(tmp_path: Path) -> None:
-    """Slow start into a queue without a limit, where the timer decides: without its restart at
-    SACKs ours had half a needless time-out in each run, and the ratio of these five was 1.47.
+    """Goodputs agree where packets are lost in slow start into an unlimited queue.
 
-    Thirty runs gave residuals of 4 % of the goodput for one, so 2 % for the mean of five: 10 %
-    is five times that.
+    The retransmission timer decides here. Without its restart at SACKs, farlink had a needless
+    time-out in every second run, and the ratio of five runs was 1.47.
+
+    Thirty runs gave residuals of 4 % of the goodput per run, so 2 % for the mean of five runs. The
+    limit of 10 % is five times that.
     """
     done = compare(
         "geo-lossy", "--tcp", "cubic", "--transfer", "1MB", "--runs", "5", "--out", str(tmp_path)
@@ -144,7 +146,7 @@ size = "1 MB"
 
 
 def test_agents_and_handoffs_are_on_both_sides() -> None:
-    """Agents and handoffs were left out of both sides without a word."""
+    """A comparison has agents and handoffs in both the simulation and the emulation."""
     radio = {"rate": "1 Mbit/s", "delay": "1 ms"}
     tree, _ = comparison._tree(
         {
@@ -163,7 +165,7 @@ def test_agents_and_handoffs_are_on_both_sides() -> None:
     )
     assert [(agent["at"], agent["kind"]) for agent in tree["agents"]] == [("base", "snoop")]
     assert [handoff["host"] for handoff in tree["handoffs"]] == ["client"]
-    # What no sender here can work with is said.
+    # An agent whose notices no sender can use is an error.
     with pytest.raises(fl.ScenarioError, match="no sender takes its notices"):
         comparison.compare(
             {**tomllib.loads(SNOOP), "tcp": {"ebsn": True}},
@@ -174,11 +176,14 @@ def test_agents_and_handoffs_are_on_both_sides() -> None:
 
 @pytest.mark.long
 def test_goodputs_agree_behind_snoop(tmp_path: Path) -> None:
-    """A kernel behind snoop on a radio with a bit error rate of 1e-5, which damages 11 % of the
-    packets: as the simulator's, and almost twice of what it gets without the agent.
+    """Goodputs of the kernel and of farlink agree behind snoop.
 
-    Sixteen runs gave residuals of 20 % of the goodput for one, so 8 % for the mean of six: 25 % is
-    three times that. Without the agent the kernel has 0.57 of the simulator's goodput with it.
+    The radio has a bit error rate of 1e-5, which damages 11 % of the packets. With snoop the kernel
+    has almost twice its goodput without snoop.
+
+    Sixteen runs gave residuals of 20 % of the goodput per run, so 8 % for the mean of six runs. The
+    limit of 25 % is three times that. Without snoop the kernel has 0.57 of the goodput that the
+    simulator has with snoop.
     """
     file = tmp_path / "snoop.toml"
     file.write_text(SNOOP)

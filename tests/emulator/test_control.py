@@ -1,4 +1,4 @@
-"""Captures, the kernel's TCP, and changes of a running emulation."""
+"""Captures of a running emulation, samples of the kernel's TCP, and changes of settings."""
 
 import itertools
 import json
@@ -77,7 +77,7 @@ def satellite(emulation: control.Running) -> dict[str, float]:
 
 
 def settled(emulation: control.Running) -> tuple[float, float]:
-    """Packets and losses of the satellite link in the next second."""
+    """Return packets and losses of the satellite link in the next second."""
     before = satellite(emulation)
     time.sleep(1.0)
     after = satellite(emulation)
@@ -112,7 +112,7 @@ def test_links_change_while_packets_cross_them() -> None:
 
 
 def test_what_is_shown_can_be_set() -> None:
-    """Every line of `show` is an argument of `set`, and changes nothing."""
+    """Every line of `show` is a valid argument of `set`, and setting it changes nothing."""
     with running("--seconds", "60") as emulation:
         before = emulation.show()
         lines = ctl(emulation, "show").stdout.splitlines()
@@ -164,7 +164,7 @@ def test_the_socket_is_its_owners(geo: control.Running) -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert "PermissionError" in done.stderr
-    # Who got as far as to connect is asked who he is.
+    # A user who could connect would be asked for credentials.
     ask = "; ".join(
         (
             "import os, socket",
@@ -181,7 +181,7 @@ def test_the_socket_is_its_owners(geo: control.Running) -> None:
 
 
 def test_a_request_without_end_is_none(geo: control.Running) -> None:
-    """A line is read as far as a mebibyte."""
+    """The engine reads at most a mebibyte of a line."""
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(geo.path))
         client.sendall(b" " * (1 << 20))
@@ -190,14 +190,14 @@ def test_a_request_without_end_is_none(geo: control.Running) -> None:
 
 
 def test_slow_clients_hold_up_nobody_and_are_hung_up_on(geo: control.Running) -> None:
-    """One that says nothing, and one that sends a byte now and then: each has a second in all."""
+    """A silent client and a client that sends a byte now and then each have a second in all."""
     before = geo.show()
     with ExitStack() as stack:
         silent = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(20)]
         dripping = stack.enter_context(socket.socket(socket.AF_UNIX))
         for client in (*silent, dripping):
             client.connect(str(geo.path))
-        # One after the other they would take longer than a client waits.
+        # Served one after the other, the slow clients would take longer than a client waits.
         assert geo.show() == before
         sent = 0
         with suppress(BrokenPipeError, ConnectionResetError):
@@ -230,7 +230,7 @@ def test_a_request_of_another_version_is_told_so(
 
 
 def test_an_emulation_of_another_version_is_told_in_one_line(tmp_path: Path) -> None:
-    """An emulation from before there were versions, as its socket answers."""
+    """The socket answers as an emulation from before versions existed."""
     files = Path("/run/farlink")
     files.mkdir(exist_ok=True)
     own = Path("/proc/self/ns/pid").stat().st_ino
@@ -240,7 +240,7 @@ def test_an_emulation_of_another_version_is_told_in_one_line(tmp_path: Path) -> 
         server.listen()
 
         def answer() -> None:
-            for _ in range(2):  # whether it is there, and the request
+            for _ in range(2):  # one connection to find the emulation, one for the request
                 client, _ = server.accept()
                 with client, client.makefile() as lines:
                     if lines.readline():
@@ -340,7 +340,7 @@ def test_captures_and_the_kernels_tcp(tmp_path: Path) -> None:
     ("ip", "address"), [("v4", "10.0.0.1:5001"), ("v6", "[fd66:6172:6c6b::1]:5001")]
 )
 def test_flows_are_watched_as_they_are(ip: str, address: str) -> None:
-    """Each look has the rate, queue, RTT and window of a transfer; both sides end well."""
+    """Each sample has rate, queue, RTT and window of a transfer; both sides end without error."""
     link = ["--set", "links.1.down.channel={}", "--set", f"ip={ip}"]
     command = [*FARLINK, "emulate", "geo-lossy", "--transfer", "500kB", "--quiet", *link]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -391,8 +391,10 @@ def test_flows_are_watched_as_they_are(ip: str, address: str) -> None:
 
 
 def test_a_program_joins_a_host_while_it_runs() -> None:
-    """The program has the host's network, names and processes, its own exit code, and ends with the
-    run.
+    """A program joins a host of a running emulation.
+
+    It has the network, names and processes of the host and an exit code of its own. It ends with
+    the run.
     """
 
     def execute(

@@ -1,4 +1,4 @@
-"""Devices that pass several packets at once against those that pass one, and real-time mode."""
+"""Devices that pass several packets at once and devices that pass one; real-time mode."""
 
 import json
 import sys
@@ -39,8 +39,11 @@ open(sys.argv[1], "w").write(json.dumps(counters))
 def test_every_packet_is_modelled_and_a_changed_bit_reaches_the_receiver(
     mode: str, tmp_path: Path
 ) -> None:
-    """The receiving kernel finds each wrong checksum itself, also where packets come to it
-    several at a time with checksums that it need not look at."""
+    """Every packet is modelled, and a changed bit reaches the receiver.
+
+    The receiving kernel finds each wrong checksum itself. That holds also where the kernel receives
+    several packets at once, whose checksums it need not verify.
+    """
     out = tmp_path / "out.json"
     server = "fd66:6172:6c6b::1" if mode == "IPv6" else "server"
     done = fl.emulate(
@@ -61,7 +64,7 @@ def test_every_packet_is_modelled_and_a_changed_bit_reaches_the_receiver(
         for row in done.data["links"]
         if (row["link"], row["direction"]) == ("far", "down")
     )
-    # 8 MB are 5525 packets of 1448 bytes, of IPv6 5603 of 1428, and what came again.
+    # 8 MB are 5525 packets of 1448 bytes (IPv6: 5603 of 1428), and retransmissions.
     assert 5525 < down["packets"] < 8000
     lost = sum(count for name, count in down.items() if name.startswith("drops_"))
     assert hosts["client"]["delivered"] + lost == down["packets"]

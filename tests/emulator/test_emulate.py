@@ -1,5 +1,8 @@
-"""Programs over emulated links. These make network namespaces and TUN devices: where the right
-to do so is missing, they are skipped, and say so."""
+"""Programs over emulated links.
+
+The tests create network namespaces and TUN devices. Without the right to create them they are
+skipped, with that reason.
+"""
 
 import ctypes
 import hashlib
@@ -37,10 +40,10 @@ def _missing() -> str:
 
 
 def _names_of_its_own() -> None:
-    """Give a worker of pytest-xdist a /run of its own, where namespaces and sockets have names.
+    """Give each worker of pytest-xdist its own /run, which has the names of runs.
 
-    Tests look at what a run leaves there and at which runs there are: in the /run of the machine
-    they would see those of other workers.
+    Tests read the names of namespaces and sockets in /run. In the machine's /run they would see the
+    runs of other workers.
     """
     if "PYTEST_XDIST_WORKER" not in os.environ or _missing():
         return
@@ -132,7 +135,7 @@ s.sendto(b"\\xff" * 1500, to)
 
 @pytest.mark.parametrize("delay_ms", [10, 50, 250])
 def test_a_round_trip_takes_twice_the_delay(delay_ms: int, tmp_path: Path) -> None:
-    """Never less. More by what a busy machine adds, which is not judged here."""
+    """Replies never come earlier; a busy machine may delay them, which is not judged here."""
     times = tmp_path / "times.json"
     done = fl.emulate(
         path(f"{delay_ms} ms"),
@@ -141,7 +144,7 @@ def test_a_round_trip_takes_twice_the_delay(delay_ms: int, tmp_path: Path) -> No
         servers=[("server", python(ECHO))],
     )
     assert done.exit_code == 0
-    # 84 and 112 bytes at 20 Mbit/s and 1 Gbit/s are below 0.1 ms.
+    # 84 and 112 bytes at 20 Mbit/s and 1 Gbit/s take less than 0.1 ms.
     least = min(json.loads(times.read_text()))
     assert 2e-3 * delay_ms <= least < 2e-3 * delay_ms + 0.1
 
@@ -157,7 +160,7 @@ def test_packets_wait_for_the_end_of_an_outage(tmp_path: Path) -> None:
         servers=[("server", python(ECHO))],
     )
     assert done.exit_code == 0
-    # Replies come 40 ms apart, so one meets an outage that is 40 ms old at most.
+    # Replies come 40 ms apart, so a reply meets each outage within its first 40 ms.
     longest = max(json.loads(times.read_text()))
     assert 0.18 < longest < 0.24 + 0.1
 
@@ -173,7 +176,7 @@ def test_a_transfer_arrives_whole_over_a_lossy_link() -> None:
     assert report["correct"] is True
     assert report["bytes"] == 200_000
     assert "satellite" in done.stderr
-    assert "ended before" not in done.stderr  # the sender ends with its transfer
+    assert "ended before" not in done.stderr  # the sender exits after its transfer
 
 
 def test_losses_are_those_of_the_channel_and_every_packet_is_accounted_for() -> None:
@@ -238,8 +241,11 @@ s.recv(10)
 
 
 def test_more_hosts_may_have_more_files_open_than_was_allowed_before(tmp_path: Path) -> None:
-    """A limit that the process may raise is no limit; one that it may not is told of before
-    anything is made, with how much is needed."""
+    """A run of many hosts may open more files than the limit allowed before.
+
+    farlink raises the limit if it may. If it may not, it reports the needed number before it
+    creates anything.
+    """
     pairs = [(f"a{number}", f"b{number}") for number in range(20)]
     way = {"rate": "10 Mbit/s", "delay": "1 ms"}
     scenario = tmp_path / "pairs.json"
@@ -287,7 +293,7 @@ def test_malformed_packets_are_counted_and_stop_nothing(tmp_path: Path) -> None:
     assert len(json.loads(times.read_text())) == 10
     client = next(row for row in done.data["hosts"] if row["host"] == "client")
     assert client["not_ip"] >= 290
-    # What is for nobody goes as far as the router, which has no route.
+    # Packets to an unknown address reach the router, which has no route for them.
     (up,) = (
         row["metrics"]
         for row in done.data["links"]

@@ -22,8 +22,8 @@ from farlink import source
 
 FILES = Path("/run/farlink")
 
-# Those who hide: a daemon with a session of its own, one that has left its network namespace, and
-# a chain of forks of which no process lives for longer than it takes to make the next.
+# Three processes that hide: a daemon with its own session, a daemon that left its network
+# namespace, and a chain of forks whose processes each live only until the next fork.
 HIDE = """
 import os, subprocess, sys, time
 from pathlib import Path
@@ -51,19 +51,19 @@ def processes(mark: str) -> list[int]:
             if entry.name.isdigit() and mark.encode() in (entry / "cmdline").read_bytes():
                 entries.append(int(entry.name))
         except OSError:
-            pass  # it has just ended
+            pass  # the process has just ended
     return entries
 
 
 def names(process: int) -> list[str]:
-    """Names of the run of this process: namespaces, sockets and files."""
+    """Return the names of namespaces, sockets and files of the runs of this process."""
     start = f"farlink-{process}-"
     results = [p.name for d in (NAMES, FILES) for p in d.glob(start + "*") if d.is_dir()]
     return results + [m for m in Path("/proc/self/mountinfo").read_text().split() if start in m]
 
 
 def gone(mark: str, process: int) -> None:
-    """Assert that nothing of a run is left, a moment after its end."""
+    """Assert that nothing of a run exists a moment after its end."""
     for _ in range(100):
         left = (processes(mark), names(process))
         if left == ([], []):
@@ -74,10 +74,12 @@ def gone(mark: str, process: int) -> None:
 
 @pytest.fixture(autouse=True)
 def heeds_signals() -> Iterator[None]:
-    """Return whether a process heeds signals: a background job of a shell ignores Ctrl-C, a job of
-    nohup ignores the end of the terminal.
+    """Return whether a process heeds these signals.
 
-    So does all that it starts, and farlink leaves it at that: it would wait for its program.
+    A background job of a shell ignores Ctrl-C, and a job of nohup ignores the end of the terminal.
+
+    Programs that it starts ignore the signal, too. farlink leaves that unchanged, because it would
+    otherwise wait for a program that does not end.
     """
     interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
     hang_up = signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -87,7 +89,7 @@ def heeds_signals() -> Iterator[None]:
 
 
 def started(tmp_path: Path, script: str, *options: str) -> tuple["subprocess.Popen[str]", str]:
-    """Start a run whose program is `script`, and wait until that has said that it is there."""
+    """Start a run whose program is `script`, and wait until the program has reported its start."""
     mark = str(tmp_path / "mark")
     scenario = scenario_file(tmp_path)
     command = [sys.executable, "-c", script, mark] if script else []
@@ -110,7 +112,7 @@ def started(tmp_path: Path, script: str, *options: str) -> tuple["subprocess.Pop
 
 
 def carries(process: int) -> bool:
-    """Return whether a run carries packets, and not only makes its hosts."""
+    """Return whether a run carries packets, in addition to having created its hosts."""
     try:
         return bool(fl.control.find(str(process)).stats())
     except fl.FarlinkError:
@@ -133,7 +135,7 @@ def until(true: Callable[[], bool]) -> None:
 
 
 def stop_while(run: "subprocess.Popen[Any]", where: Path, pause: float) -> None:
-    """Stop a run while a program in it sends, which waits for `go` and makes `sent`."""
+    """Stop a run while its program, which waits for the file `go` and writes `sent`, sends."""
     until((where / "ready").exists)
     run.send_signal(signal.SIGSTOP)
     (where / "go").touch()
@@ -173,7 +175,7 @@ def test_nothing_outlives_a_signal(number: signal.Signals, code: int, tmp_path: 
 
 
 def test_what_nohup_runs_outlives_the_terminal(tmp_path: Path) -> None:
-    """The run still carries packets; the next signal ends it as ever."""
+    """The run still carries packets; the next signal ends it as usual."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     run, mark = started(tmp_path, STAY)
     run.send_signal(signal.SIGHUP)
@@ -191,7 +193,7 @@ def test_what_nohup_runs_outlives_the_terminal(tmp_path: Path) -> None:
 def test_a_signal_to_farlink_alone_ends_a_run_with_its_results(
     script: str, number: signal.Signals, tmp_path: Path
 ) -> None:
-    """With a program or without one: the exit code is that of the signal."""
+    """A run with or without a program ends with the exit code of the signal."""
     out = tmp_path / "out.json"
     lasts = () if script else ("--seconds", "100")
     run, mark = started(tmp_path, script and STAY, *lasts, "--json", str(out))
@@ -249,7 +251,7 @@ sys.exit(7)
 
 
 def test_ctrl_c_at_a_terminal_is_for_the_program(tmp_path: Path) -> None:
-    """The program goes on for longer than farlink waits after a SIGINT of its own."""
+    """The program runs on after a SIGINT for longer than farlink waits after its own SIGINT."""
     command = [*FARLINK, "emulate", str(scenario_file(tmp_path)), "--quiet"]
     process, terminal = pty.fork()
     if process == 0:
@@ -268,7 +270,7 @@ def test_ctrl_c_at_a_terminal_is_for_the_program(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_a_transfer_without_a_traceback(tmp_path: Path) -> None:
     run, mark = started(tmp_path, "", "--transfer", "98765432B")
-    # Both ends are past the beginning of Python when data cross.
+    # Once data cross, the Python programs at both ends have started.
     until(lambda: fl.control.find(str(run.pid)).stats()["packets"]["left"] > 20)
     os.killpg(run.pid, signal.SIGINT)
     with run:
@@ -279,7 +281,7 @@ def test_ctrl_c_ends_a_transfer_without_a_traceback(tmp_path: Path) -> None:
 
 
 def test_names_of_others_that_come_during_a_run_do_not_keep_its_own(tmp_path: Path) -> None:
-    """`ip netns add` makes its directory a shared mount at its first use, which covers names."""
+    """At first use `ip netns add` turns its directory into a shared mount, which hides names."""
     script = """
         mount -t tmpfs none /run || exit 9
         "$@" & farlink=$!
@@ -300,7 +302,7 @@ def test_names_of_others_that_come_during_a_run_do_not_keep_its_own(tmp_path: Pa
 
 
 def test_a_run_takes_away_what_dead_runs_left_and_nothing_else() -> None:
-    """Names say whose they are: process, its start, its process namespace."""
+    """A name contains the owner: process number, start time and process namespace."""
     own = Path("/proc/self/ns/pid").stat().st_ino
     since = Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]
     ended = subprocess.Popen([sys.executable, "-c", ""])
@@ -318,13 +320,13 @@ def test_a_run_takes_away_what_dead_runs_left_and_nothing_else() -> None:
         until(lambda: living() != own)
         stay += [f"farlink-{os.getpid()}-{since}-{own}-9-hosts", f"farlink-2-1-{living()}-9-hosts"]
         go += [f"farlink-{ended.pid}-1-{own}-9-hosts", f"farlink-{os.getpid()}-1-{own}-9-hosts"]
-        # Only from the first of all process namespaces is it known that another is over.
+        # Only the initial process namespace can tell that another one has ended.
         (go if own == FIRST else stay).append("farlink-2-1-1-9-hosts")
         FILES.mkdir(exist_ok=True)
         for name in stay + go:
             (FILES / name).touch()
         swept = fl.emulate(path(), ["true"]).data["swept"]
-        # A run of another test may have come first.
+        # A run of another test may have removed some names before.
         assert not set(swept) & set(stay)
         assert not any((FILES / name).exists() for name in go)
         assert all((FILES / name).exists() for name in stay)

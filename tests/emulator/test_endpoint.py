@@ -1,4 +1,4 @@
-"""TCP of this package in user space against the kernel's, over bad links."""
+"""Farlink's TCP in user space against the kernel's TCP over bad links."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ REORDER = {"probability": 0.01, "delay": "5 ms"}
 
 
 def bad_path() -> dict[str, Any]:
-    """Loss, duplicates, changed bits and overtaking, in both directions."""
+    """Path with loss, duplicates, changed bits and reordering in both directions."""
     scenario = path("5 ms", "100 Mbit/s")
     for direction in ("down", "up"):
         scenario["links"][1][direction] = {
@@ -78,7 +78,7 @@ except ConnectionRefusedError:
 
 
 def test_programs_talk_to_a_host_in_user_space() -> None:
-    """Echo, and a reset from a port that nothing listens on."""
+    """Programs get an echo, and a reset from a port without a listener."""
     done = fl.emulate(
         path(), ["python3", "-c", TALK], host="client", endpoints={"server": "newreno"}
     )

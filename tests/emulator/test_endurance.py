@@ -1,6 +1,6 @@
-"""Mixed traffic for long: memory and descriptors stay, and every packet is somewhere.
+"""Mixed traffic for a long time: memory use is stable, and every packet is accounted for.
 
-The long form takes an hour, or as many seconds as FARLINK_ENDURANCE says.
+The long test takes an hour, or the number of seconds in FARLINK_ENDURANCE.
 """
 
 import json
@@ -62,7 +62,7 @@ from = "server"
 to = "client"
 size = "1 MB"
 """
-# Node 1 is the server, then gateway, station and client; there is no fifth.
+# Nodes 1 to 4 are server, gateway, station and client; no node has number 5.
 ADDRESSES = [f"10.0.0.{number}" for number in (1, 2, 3, 5)]
 
 CHANGES = [
@@ -78,7 +78,7 @@ CHANGES = [
 
 
 def resident(pid: int) -> int:
-    """Memory of a process that is there, in KiB."""
+    """Return the resident memory of a running process in KiB."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1])
@@ -90,14 +90,14 @@ def entries(directory: str) -> int:
 
 
 def missing(packets: Mapping[str, int]) -> int:
-    """Packets that came into being and are nowhere."""
+    """Return the number of packets that were created and are in no count."""
     made = ("entered", "copied", "cut", "answered")
     result = ("left", "lost", "for_routers", "absorbed", "inside")
     return sum(packets[key] for key in made) - sum(packets[key] for key in result)
 
 
 def check_balance(data: Mapping[str, Any]) -> None:
-    """Hosts, links and the network agree on every packet."""
+    """Check that the counts of hosts, links and network agree on every packet."""
     packets, hosts, links = data["packets"], data["hosts"], data["links"]
     assert missing(packets) == 0
     assert sum(row["sent"] for row in hosts) == packets["entered"]
@@ -113,7 +113,7 @@ def check_balance(data: Mapping[str, Any]) -> None:
 
 
 def endure(seconds: float, tmp_path: Path) -> dict[str, Any]:
-    """Run the mixed traffic, look at the emulator meanwhile, and return all that was seen."""
+    """Run the mixed traffic, sample the emulator meanwhile, and return all samples."""
     scenario, report, counted = (tmp_path / name for name in ("mixed.toml", "report", "counted"))
     scenario.write_text(SCENARIO)
     load = [sys.executable, TRAFFIC, "load", "server", str(seconds), str(counted), *ADDRESSES]
@@ -157,7 +157,7 @@ def endure(seconds: float, tmp_path: Path) -> dict[str, Any]:
 
 
 def check(seen: Mapping[str, Any]) -> None:
-    """Nothing grew, nothing is missing, and there was traffic of every kind."""
+    """Check that memory is stable, no packet is missing, and each kind of traffic occurred."""
     counted, data = seen["counted"], seen["data"]
     assert counted.get("wrong", 0) == 0
     assert counted["hung"] == 0
@@ -170,12 +170,12 @@ def check(seen: Mapping[str, Any]) -> None:
     packets = data["packets"]
     for kind in ("copied", "cut", "answered", "for_routers", "lost"):
         assert packets[kind] > 0, kind
-    # What the kernels still repeat of connections that broke off, after 5 s of rest.
+    # After 5 s of rest the kernels still retransmit on broken connections.
     assert packets["inside"] < 100
     client = next(row for row in data["hosts"] if row["host"] == "client")
     assert client["not_ip"] > 0
     assert seen["changes"] > 0
-    # After the first third there is all that it will need.
+    # After the first third the process has all memory and files that it needs.
     memory, files, threads = (seen[key] for key in ("memory", "files", "threads"))
     third = len(memory) // 3
     assert max(files[third:]) - min(files[third:]) <= 1

@@ -1,4 +1,4 @@
-"""Remarks of Wireshark's expert on this package's TCP against the kernel's over a bad link."""
+"""Remarks of Wireshark's expert on farlink's TCP against the kernel's over a bad link."""
 
 import json
 import re
@@ -24,7 +24,7 @@ NO_ERROR = {
         r"Connection establish (request|acknowledge) \(SYN(\+ACK)?\): server port \d+",
         r"Connection finish \(FIN\)",
         r"This frame (initiates|undergoes) the connection closing",
-        # The receiver asks before the sender listens, and asks again.
+        # The receiver connects before the sender listens, and connects again.
         r"Connection reset \(RST\)",
     ),
     "losses, and what comes after them": (
@@ -32,7 +32,7 @@ NO_ERROR = {
         r"ACKed segment that wasn't captured \(common at capture start\)",
         r"Duplicate ACK \(#\d+\)",
         r"This frame is a \(suspected\) (fast )?retransmission",
-        # Copies that the channel makes, too.
+        # Includes duplicates made by the channel.
         r"This frame is a \(suspected\) spurious retransmission",
         r"Duplicate SYN .*",
         r"D-SACK Sequence",
@@ -48,13 +48,13 @@ NO_ERROR = {
         r"ACK to a TCP keep-alive segment",
     ),
 }
-"""What the expert notes of a connection that is as it should be, by cause."""
+"""Expert notes that are normal for a correct connection, by cause."""
 
 USUAL = re.compile("|".join(message for group in NO_ERROR.values() for message in group))
 
 
 def notes(file: Path) -> list[tuple[str, list[str]]]:
-    """Source and notes of each packet of a capture that there are notes of."""
+    """Return source and notes of each packet of a capture that has notes."""
     fields = ("ip.src", "_ws.expert.message")
     command = [TSHARK or "", "-r", str(file), "-Y", "_ws.expert", "-T", "fields"]
     command += ["-E", "separator=/t", "-E", "aggregator=|"]
@@ -67,12 +67,12 @@ def notes(file: Path) -> list[tuple[str, list[str]]]:
 
 
 def judge(rows: list[tuple[str, list[str]]], host: str) -> tuple[Counter[str], int]:
-    """Notes that should not be there, and the number of packets that came with changed bits."""
+    """Return the wrong notes, and the number of packets that arrived with changed bits."""
     wrong: Counter[str] = Counter()
     damaged = 0
     for source, messages in rows:
         if source != ADDRESS[host] and any(item.startswith(BAD_CHECKSUM) for item in messages):
-            # What the changed bit made of it is not what was sent.
+            # A changed bit makes the notes on this packet meaningless.
             damaged += 1
         else:
             wrong.update(item for item in messages if not USUAL.fullmatch(item))
@@ -83,8 +83,11 @@ def judge(rows: list[tuple[str, list[str]]], host: str) -> tuple[Counter[str], i
 def test_the_expert_finds_no_error_but_changed_bits(
     endpoints: dict[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Under loss, copies, overtaking and changed bits; what our end counted as damaged is what
-    the expert finds in the capture there."""
+    """The expert finds no error except changed bits.
+
+    The link has loss, duplicates, reordering and changed bits. The expert finds as many damaged
+    packets in the capture as farlink's end counted.
+    """
     done = emulation.transfer(bad_path(), "5MB", endpoints=endpoints, pcap=tmp_path)
     assert json.loads(capfd.readouterr().out)["correct"] is True
     seen: Counter[str] = Counter()
@@ -95,7 +98,7 @@ def test_the_expert_finds_no_error_but_changed_bits(
         if host in endpoints:
             assert damaged == done.data["endpoints"][host]["dropped"]["checksum"]
         seen.update(item for _, messages in rows for item in messages)
-    # The link was as bad as it should be.
+    # The link did damage packets.
     assert any(BAD_CHECKSUM in item for item in seen)
     for usual in (
         "This frame is a (suspected) fast retransmission",

@@ -1,5 +1,4 @@
-"""A kernel whose host moves between base stations, with snoop at each. Skipped where emulation
-cannot be."""
+"""A kernel whose host moves between base stations, each with snoop. Skipped without emulation."""
 
 import hashlib
 import subprocess
@@ -83,11 +82,11 @@ from = "server"
 to = "client"
 size = "1 MB"
 """
-"""Two stations with snoop, and a host that goes from one to the other each second."""
+"""Two stations with snoop, and a host that changes between them each second."""
 
 
 def test_a_kernel_gets_each_byte_while_its_host_moves(tmp_path: Path) -> None:
-    """Packets go over either station, snoop repairs at both, and what each keeps goes along."""
+    """Packets pass either station; snoop repairs at both, and its cache moves with the host."""
     out = tmp_path / "digest"
     done = fl.emulate(
         tomllib.loads(WALK),
@@ -106,8 +105,11 @@ def test_a_kernel_gets_each_byte_while_its_host_moves(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_agents_are_switched_while_a_host_moves(tmp_path: Path) -> None:
-    """Switched off at one station while the host is at either: each byte comes all the same, and
-    only the other station repairs from then on."""
+    """Agents are switched off and on while a host moves.
+
+    Snoop is switched off at one station, while the host is at either. All bytes arrive, and from
+    then on only the other station repairs.
+    """
     file, serve, fetch = (tmp_path / name for name in ("walk.toml", "serve.py", "fetch.py"))
     out = tmp_path / "digest"
     file.write_text(WALK.replace('"transfer"', '"lose"'))
@@ -126,7 +128,7 @@ def test_agents_are_switched_while_a_host_moves(tmp_path: Path) -> None:
                 time.sleep(0.1)
                 try:
                     last = item.stats()["agents"]
-                except fl.ScenarioError:  # it ends
+                except fl.ScenarioError:  # the transfer ends
                     break
             assert process.wait(timeout=60) == 0
         finally:

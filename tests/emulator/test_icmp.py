@@ -13,7 +13,7 @@ from test_emulate import pytestmark, python  # noqa: F401  (skips without the ri
 import farlink as fl
 
 ROUTE = ["10.0.0.2", "10.0.0.3", "10.0.0.4"]
-"""Two routers and the client, as the server meets them."""
+"""Addresses of two routers and the client, in the order of the path from the server."""
 
 
 def path() -> dict[str, Any]:
@@ -67,12 +67,14 @@ found = {
 open(sys.argv[1], "w").write(json.dumps(found))
 """
 ICMP = 2
-"""Origin of an error, of struct sock_extended_err."""
+"""Origin "ICMP" of an error in struct sock_extended_err."""
 
 
 def test_kernels_hear_how_far_a_packet_came(tmp_path: Path) -> None:
-    """A probe with so many hops is answered by the node that is so far; the kernel checks the
-    message, and gives the quoted datagram back to the socket that sent it."""
+    """The node at the last allowed hop answers a probe.
+
+    The kernel checks the message, and returns the quoted datagram to the socket that sent it.
+    """
     out = tmp_path / "out"
     done = fl.emulate(path(), python(PROBE, str(out)), host="server")
     assert done.exit_code == 0
@@ -90,7 +92,7 @@ def test_kernels_hear_how_far_a_packet_came(tmp_path: Path) -> None:
     assert data["tcp to nowhere"] == errno.ENETUNREACH
     packets = done.data["packets"]
     assert packets["for_routers"] == 2
-    # Of the two that go nowhere, TCP may ask again.
+    # TCP may repeat the two connection attempts that fail.
     assert packets["answered"] >= 6
     assert packets["limited"] == 0
 
@@ -122,7 +124,7 @@ def test_routers_and_hosts_answer_pings(tmp_path: Path) -> None:
     assert done.exit_code == 0
     for hops, (address, row) in enumerate(zip(ROUTE, json.loads(out.read_text()), strict=True), 1):
         assert row[:4] == [address, "0000", 84, True]
-        # There and back over each link; more by what a busy machine adds.
+        # At least both delays of each link; a busy machine may add more.
         assert row[4] >= 10e-3 * hops
 
 

@@ -1,6 +1,6 @@
-"""A host that is this machine itself, by which the others reach what this machine reaches.
+"""A host that is the test machine itself, through which other hosts reach its network.
 
-The Internet is a namespace of the test's own, and so is the machine that farlink runs on.
+A namespace of the test stands for the Internet, and another for the machine of farlink.
 """
 
 import json
@@ -22,8 +22,8 @@ import farlink as fl
 NFT = shutil.which("nft") or ""
 needs_nft = pytest.mark.skipif(not NFT, reason="no nft(8), by which NAT is set")
 
-# A server that first tries to reach the host that asks by the machine that hides it, and then says
-# whom it sees, and who sent it a datagram before.
+# A server that first tries to connect back to the hidden host through the machine. Then it reports
+# the client's address, and the sender of the last datagram.
 SERVE = """
 import socket, threading
 def serve(s, host):
@@ -46,7 +46,7 @@ def serve(s, host):
         c.sendall(data)
         c.close()
 """
-# And a name server that knows one name.
+# The Internet also has a name server that knows one name.
 INTERNET = f"""{SERVE}
 def names():
     u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -133,7 +133,7 @@ class Lab(Machine):
         self.has("192.0.2.7/24")
         ip("-n", self.far, "route", "add", "10.0.0.0/8", "via", "192.0.2.7")
         self.ip("link", "set", "lo", "up")
-        # What `ip netns exec` puts in the place of the machine's own.
+        # `ip netns exec` shows these files in place of the machine's own.
         self.files.mkdir(parents=True)
         (self.files / "resolv.conf").write_text("nameserver 127.0.0.53\nnameserver 192.0.2.1\n")
         self.within("sh", "-c", "echo 0 >/proc/sys/net/ipv4/ip_forward")
@@ -150,12 +150,12 @@ class Lab(Machine):
         )
 
     def state(self) -> str:
-        """Return all that a way out may have changed."""
+        """Return all settings that a connection to the Internet may have changed."""
         forward = "grep . /proc/sys/net/ipv[46]/conf/*/*forwarding"
         return inside(self) + self.within("sh", "-c", f"{forward}; {NFT} list ruleset").stdout
 
     def has_ipv6(self) -> None:
-        """Lead out by IPv6, too."""
+        """Add a route to the Internet over IPv6."""
         ip("-n", self.far, "addr", "add", "2001:db8:1::1/64", "dev", self.cable, "nodad")
         ip("-n", self.far, "addr", "add", "2001:db8:7::7/128", "dev", "lo", "nodad")
         ip("-n", self.far, "route", "add", "fd66:6172:6c6b::/64", "via", "2001:db8:1::7")
@@ -183,8 +183,11 @@ def lab() -> Iterator[Lab]:
 def test_hosts_reach_by_the_scenarios_path_what_the_machine_reaches(
     lab: Lab, tmp_path: Path
 ) -> None:
-    """Names, TCP both ways and errors of routers; nobody from outside reaches a host by itself, and
-    nobody hears of one who is no host."""
+    """Hosts reach over the scenario's path all that the machine reaches.
+
+    Names, TCP in both directions and errors of routers work. Nobody outside reaches a host, and no
+    message reaches a machine that is not a host.
+    """
     command = [IP, "netns", "exec", lab.far, sys.executable, "-c", INTERNET]
     lab.programs.append(subprocess.Popen(command))
     until(lambda: ":1388 " in ip("netns", "exec", lab.far, "cat", "/proc/net/tcp"))
@@ -207,7 +210,7 @@ def test_hosts_reach_by_the_scenarios_path_what_the_machine_reaches(
 @needs_ip
 @needs_nft
 def test_forwarding_that_somebody_switched_on_meanwhile_stays(lab: Lab, tmp_path: Path) -> None:
-    """On all interfaces: that of the way out was off before, and would be put back to that."""
+    """Forwarding of eth0 was off before the run, but must not be switched off again."""
     run = [*FARLINK, "emulate", str(scenario_file(tmp_path)), "--internet", "server", "--quiet"]
     switch = "echo 1 >/proc/sys/net/ipv4/ip_forward"
     assert lab.within(*run, "--in", "server", "--", "sh", "-c", switch).returncode == 0
@@ -223,13 +226,15 @@ FORCE = Path("/proc/sys/net/ipv6/conf/all/force_forwarding")
 def test_what_the_machine_reaches_by_ipv6_the_hosts_reach_so(
     lab: Lab, tmp_path: Path, *, forwards: bool
 ) -> None:
-    """Forwarding is switched on for the interfaces that lead out, and only for them; where it is on
-    already, nothing is changed.
+    """Hosts reach over IPv6 all that the machine reaches.
+
+    farlink switches forwarding on only for the interfaces that lead to the Internet, and only where
+    it is off.
     """
     if not forwards and not FORCE.exists():
         pytest.skip("a kernel before 6.17 forwards IPv6 on all interfaces or on none")
     lab.has_ipv6()
-    # A machine that learns its routes would forget them by forwarding on all interfaces.
+    # With forwarding on all interfaces the machine would forget its learnt routes.
     lab.within("sh", "-c", f"echo {int(forwards)} >/proc/sys/net/ipv6/conf/all/forwarding")
     command = [IP, "netns", "exec", lab.far, sys.executable, "-c", SIXTH]
     lab.programs.append(subprocess.Popen(command))
@@ -260,12 +265,12 @@ def test_without_a_way_out_of_ipv6_hosts_know_that_at_once(lab: Lab, tmp_path: P
 
 
 def reaper_of(process: int) -> int:
-    """Return the process that watches over a run."""
+    """Return the process that supervises a run."""
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
             lines = status.read_text().splitlines()
         except OSError:
-            continue  # it has just ended
+            continue  # the process has just ended
         rows = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
         if rows["Name"] == "farlink-reaper" and rows["PPid"] == str(process):
             return int(rows["Pid"])
@@ -276,7 +281,7 @@ def reaper_of(process: int) -> int:
 @needs_nft
 @pytest.mark.parametrize("by", ["reaper", "next run"])
 def test_what_a_killed_run_left_is_put_back(by: str, lab: Lab, tmp_path: Path) -> None:
-    """Rules and forwarding; while a run has the way out, another is refused it."""
+    """Rules and forwarding are restored; meanwhile a second run cannot use the connection."""
     lab.has_ipv6()
     before = lab.state()
     run = [IP, "netns", "exec", lab.name, *FARLINK, "emulate", str(scenario_file(tmp_path))]
@@ -306,7 +311,7 @@ def test_what_a_killed_run_left_is_put_back(by: str, lab: Lab, tmp_path: Path) -
 
 @needs_ip
 def test_what_cannot_be_a_way_out_is_refused(tmp_path: Path) -> None:
-    """No NAT, no route, no such host, a host in user space: one line, and nothing was made."""
+    """Without NAT, a route, the host, or a kernel host, one line is printed and nothing created."""
     lab = Lab()
     try:
         before = lab.state()

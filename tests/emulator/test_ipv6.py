@@ -1,4 +1,4 @@
-"""IPv6 of real programs: echo, hops, path MTU, TCP and fragments, also with a machine of others."""
+"""IPv6 of real programs: echo, hops, path MTU, TCP and fragments, also from other machines."""
 
 import json
 import sys
@@ -13,8 +13,8 @@ import farlink as fl
 
 SERVER, ROUTER, CLIENT = (f"fd66:6172:6c6b::{number}" for number in (1, 2, 3))
 
-# Echo to the router and to the other host; a datagram in fragments; what a router says of too many
-# hops; the MTU that TCP has found.
+# Reports five results: echo of the router, echo of the other host, a fragmented datagram, a
+# router's answer to too few hops, and the MTU that TCP found.
 LOOK = """
 import json, os, socket, struct, sys
 out, found = sys.argv[1], {}
@@ -63,7 +63,7 @@ threading.Thread(target=echo, daemon=True).start()
 
 
 def narrow() -> dict[str, Any]:
-    """A path whose second link takes less than the first."""
+    """Return a path whose second link has a smaller MTU than the first."""
     scenario = path("2 ms")
     for direction in ("down", "up"):
         scenario["links"][1][direction] = {**scenario["links"][1][direction], "mtu": "1400 B"}
@@ -71,8 +71,10 @@ def narrow() -> dict[str, Any]:
 
 
 def test_hosts_speak_ipv6(tmp_path: Path) -> None:
-    """Hosts find that the path takes 1400 bytes; a router answers echo and reports expired hops; no
-    packet is on the way that nobody sent.
+    """Hosts speak IPv6.
+
+    They find the path MTU of 1400 bytes. A router answers echo and reports expired hops. No other
+    packets are on the path.
     """
     out = tmp_path / "out.json"
     done = fl.emulate(
@@ -95,7 +97,7 @@ def test_hosts_speak_ipv6(tmp_path: Path) -> None:
 
 @needs_ip
 def test_a_machine_behind_an_interface_has_ipv6(machine: Machine, tmp_path: Path) -> None:  # noqa: F811
-    """Neighbours are found by IPv6 alone; its kernel finds the path's MTU, too."""
+    """A machine finds neighbours over IPv6 alone, and its kernel finds the path MTU."""
     machine.has(f"{CLIENT}/64")
     machine.serve()
     attach = {"client": machine.cable}
@@ -114,8 +116,11 @@ def test_a_namespace_of_somebody_else_has_ipv6(
     machine: Machine,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    """As a host it pings and is pinged, opens and accepts TCP, and finds the path's MTU; its own
-    addresses and routes are what they were."""
+    """A foreign namespace has IPv6 as a host.
+
+    It sends and answers pings, opens and accepts TCP connections, and finds the path MTU. Its own
+    addresses and routes do not change.
+    """
     machine.has("192.0.2.7/24", "2001:db8::7/64")
     before, out = inside(machine), tmp_path / "out.json"
     far = {"client": CLIENT, "server": SERVER}[answers]

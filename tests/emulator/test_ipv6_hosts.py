@@ -1,4 +1,4 @@
-"""`ip = "v6"` in an emulation: names, transfers, hosts in user space and agents, by IPv6."""
+"""Emulation with `ip = "v6"`: names, transfers, hosts in user space and agents."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ LOSSY = {"loss": 0.005, "corrupt": 0.002}
 
 
 def over_ipv6(**first: object) -> dict[str, Any]:
-    """A path that loses on its second link; its second link is `far`."""
+    """Return a path whose second link, `far`, loses packets."""
     scenario = {**path("5 ms", "50 Mbit/s"), "ip": "v6"}
     scenario["links"][1]["name"] = "far"
     for direction in ("down", "up"):
@@ -75,7 +75,7 @@ def test_agents_read_ipv6_of_real_programs(kind: str, capfd: pytest.CaptureFixtu
         assert counted["injected"] > 3_000_000 / 1440
         assert counted["connections_failed"] == 0
     else:
-        # It answers for what fits in its buffer.
+        # The agent acknowledges the data that fit into its buffer.
         assert min(counted["cached"], counted["injected"]) > 100
         assert counted["bytes_lost"] == 0
     assert done.missing == 0

@@ -1,4 +1,4 @@
-"""An emulation on several machines: three namespaces, joined by a bridge, are the machines."""
+"""Emulation on several machines, which are three namespaces joined by a bridge."""
 
 import json
 import os
@@ -61,7 +61,7 @@ class Machines:
             ip("-n", name, "link", "set", "eth0", "up")
 
     def start(self, machine: str, command: list[str], out: str) -> subprocess.Popen[str]:
-        """Start a program on a machine; what it says goes to a file."""
+        """Start a program on a machine, with its output in a file."""
         with (self.directory / out).open("w") as file:
             program = subprocess.Popen(
                 [IP, "netns", "exec", self.names[machine], *command],
@@ -75,7 +75,7 @@ class Machines:
         return program
 
     def said(self, out: str, what: str, times: int = 1) -> str:
-        """Wait until a program has said something, and return all that it said."""
+        """Wait until a program has printed a text, and return all its output."""
         end = time.monotonic() + PATIENCE
         while len(re.findall(what, text := (self.directory / out).read_text())) < times:
             assert time.monotonic() < end, f"{out} does not say {what!r}, but: {text}"
@@ -110,7 +110,7 @@ with socket.create_server(("", 7000)) as listener:
             digest = hashlib.sha256(data := got.read(300_000)).digest()
             connection.sendall(digest + data[::-1])
 """
-"""Takes a file, and sends its digest and the file turned round."""
+"""Program that receives a file, and returns its digest and the bytes in reverse order."""
 
 TALK = """
 import hashlib, os, socket, sys
@@ -131,7 +131,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
         time.sleep(0.02)
 time.sleep(0.5)
 """
-"""Sends to one who is away."""
+"""Program that sends to an absent host."""
 
 ATTACK = """
 import json, socket, struct, sys, time
@@ -174,11 +174,11 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
 cookies = [answer for answer in answers if answer[0] == 4 and len(answer) < len(first)]
 print(json.dumps({"answer": len(answers), "cookies": len(cookies)}))
 """
-"""Sees all that goes to the unit, and sends it again, changed and unchanged."""
+"""Program that records all packets to the unit, and replays them, changed and unchanged."""
 
 
 def start_unit(laboratory: Machines, scenario: Path, *options: str) -> str:
-    """Start the unit; returns its key."""
+    """Start the unit, and return its key."""
     out = str(laboratory.directory / "unit.json")
     unit = [*FARLINK, "unit", str(scenario), "--listen", "192.0.2.1", "--json", out, *options]
     laboratory.start("u", unit, "unit")
@@ -199,7 +199,7 @@ def python(program: str, *arguments: str) -> list[str]:
 
 @needs_ip
 def test_three_machines_are_a_laboratory(laboratory: Machines, tmp_path: Path) -> None:
-    """A file both ways under loss; a gateway killed and back; strangers get nothing."""
+    """Transfer a file both ways under loss; restart a killed gateway; refuse strangers."""
     scenario = tmp_path / "three.toml"
     scenario.write_text(LOSSY)
     key = start_unit(laboratory, scenario)
@@ -214,7 +214,7 @@ def test_three_machines_are_a_laboratory(laboratory: Machines, tmp_path: Path) -
     stats = fl.control.find("three").stats()
     left, right = (row["gateway"] for row in stats["hosts"])
     assert left["place"] == [3.0, 4.0]
-    # Ten of the attack, and one or more of each gateway.
+    # Ten packets of the attack, and at least one of each gateway.
     assert stats["strangers"].pop("unproven") >= 12
     assert stats["strangers"] == {
         "unknown": 20,
@@ -229,7 +229,7 @@ def test_three_machines_are_a_laboratory(laboratory: Machines, tmp_path: Path) -
     assert "; at 3.0 m, 4.0 m" in shown[0]
     assert "taken off the scenario's delays" in shown[1]
 
-    # Killed, it cannot say that it ends.
+    # A killed gateway cannot announce its end.
     os.killpg(far.pid, signal.SIGKILL)
     laboratory.said("unit", "gateway right is lost")
     alone = gateway(key, "left", *python(ALONE, "right"))
@@ -238,7 +238,7 @@ def test_three_machines_are_a_laboratory(laboratory: Machines, tmp_path: Path) -
     laboratory.said("again", "listens")
     talk = gateway(key, "left", *python(TALK, "right"))
     assert laboratory.start("a", talk, "talk").wait(60) == 0, laboratory.said("talk", "")
-    # The unit ends, and says so.
+    # The unit ends, and announces its end.
     unit = laboratory.programs[0]
     unit.send_signal(signal.SIGINT)
     assert unit.wait(PATIENCE) == 130
@@ -266,7 +266,7 @@ size = "1 MB"
 
 
 def refused(command: list[str]) -> tuple[int, str]:
-    """Run a command that fails; its exit code and the one line that it says."""
+    """Run a command that fails; return its exit code and its one line of output."""
     done = subprocess.run(
         [*FARLINK, *command], capture_output=True, text=True, check=False, timeout=60
     )
@@ -331,8 +331,10 @@ time.sleep(60)
 def test_what_a_gateways_device_drops_is_counted_at_the_unit(
     laboratory: Machines, tmp_path: Path
 ) -> None:
-    """The device holds 10,000 packets while the gateway is stopped, and a datagram due in a second
-    leaves then.
+    """The unit counts the packets that a gateway's device drops.
+
+    The device holds 10,000 packets while the gateway is stopped. A datagram that is due in a second
+    leaves after that second.
     """
     scenario, sign = tmp_path / "three.toml", tmp_path / "sign"
     scenario.write_text(LOSSY)
@@ -371,8 +373,11 @@ def test_a_key_is_warned_of_where_others_see_it(
 
 
 def test_a_unit_is_joined_over_a_satellite(tmp_path: Path) -> None:
-    """Unit and gateway are in hosts of an emulation, 600 ms of round trip from each other: farther
-    than the gateway waits at first before it asks again. The unit says which TCP its kernel has."""
+    """A gateway joins a unit over a satellite link.
+
+    Unit and gateway are in hosts of an emulation, with a round trip of 600 ms. The gateway waits
+    less than that before it first asks again. The unit reports which TCP its kernel has.
+    """
     scenario, key = tmp_path / "three.toml", machines.key(None)
     scenario.write_text(LOSSY)
     done = fl.emulate(
@@ -385,7 +390,7 @@ def test_a_unit_is_joined_over_a_satellite(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("program", [[], ["--", "sleep", "60"]])
 def test_ctrl_c_ends_a_gateway_that_waits_for_a_unit(program: list[str]) -> None:
-    """Also one with a program, which does not run yet."""
+    """Ctrl-C also ends a gateway whose program does not run yet."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
         silent.settimeout(PATIENCE)
@@ -411,13 +416,13 @@ DEFAULT: dict[str, Any] = {
     "plain": False,
     "as_json": False,
 }
-"""Options of a gateway as they are where none is written."""
+"""Default options of a gateway."""
 
 
 @needs_ip
 @pytest.mark.long
 def test_a_gateway_that_cannot_be_says_why(laboratory: Machines, tmp_path: Path) -> None:
-    """Unknown, another's, at the unit; a key that is another's is no answer at all."""
+    """A host that is unknown, taken or at the unit is refused; a wrong key gets no answer."""
     scenario = tmp_path / "three.toml"
     scenario.write_text(LOSSY)
     key = start_unit(laboratory, scenario)
@@ -433,6 +438,6 @@ def test_a_gateway_that_cannot_be_says_why(laboratory: Machines, tmp_path: Path)
     assert other.wait(30) == 1
     assert "no answer from 192.0.2.1:47800 within 10 s" in laboratory.said("stranger", "answer")
     stats = fl.control.find("three").stats()
-    # Asked again in 0.5 s, 1 s, and from then on every 2 s.
+    # The gateway asks again after 0.5 s, 1 s, and then every 2 s.
     assert 6 <= stats["strangers"]["without_key"] <= 7
     assert not stats["hosts"][0]["gateway"]["joined"]

@@ -1,4 +1,4 @@
-"""A kernel's TCP through agents that split its connection. Skipped where emulation cannot be."""
+"""A kernel's TCP through agents that split its connection. Skipped without emulation."""
 
 import hashlib
 import json
@@ -10,11 +10,11 @@ from test_emulate import pytestmark, python  # noqa: F401  (skips without the ri
 import farlink as fl
 
 RATE = 2e6
-"""Of the satellite link, in bit/s."""
+"""Rate of the satellite link in bit/s."""
 SIZE = 6_000_000
-"""Bytes that the server has: more than come."""
+"""Bytes that the server offers: more than arrive during the test."""
 FROM_S, UNTIL_S = 4.0, 12.0
-"""When it is measured."""
+"""Seconds between which the rate is measured."""
 SERVE = """
 import socket, sys
 data = b"".join(i.to_bytes(4, "big") for i in range(int(sys.argv[1]) // 4))
@@ -51,7 +51,7 @@ open(sys.argv[1], "w").write(json.dumps({"times": times, "digest": digest.hexdig
 
 
 def geo(*agents: dict[str, Any]) -> dict[str, Any]:
-    """A geostationary link that loses 2 % between two short ones."""
+    """Return a geostationary link with 2 % loss between two short links."""
     short = {"rate": "100 Mbit/s", "delay": "2 ms"}
     far = {"rate": "2 Mbit/s", "delay": "250 ms", "queue": {"packets": 300}}
     return {
@@ -71,7 +71,7 @@ def geo(*agents: dict[str, Any]) -> dict[str, Any]:
 
 
 def fetch(scenario: dict[str, Any], folder: Path) -> tuple[list[tuple[float, int]], fl.Emulated]:
-    """Times and bytes as they came for `UNTIL_S`, each byte right, and the report."""
+    """Receive for `UNTIL_S`, check each byte, and return times, byte counts and the report."""
     out = folder / "times.json"
     done = fl.emulate(
         scenario,
@@ -88,17 +88,20 @@ def fetch(scenario: dict[str, Any], folder: Path) -> tuple[list[tuple[float, int
 
 
 def rate(times: list[tuple[float, int]]) -> float:
-    """Bit/s from `FROM_S` on: the slow start is over then, with the agents or without."""
+    """Return bit/s from `FROM_S` on, when slow start is over with and without the agents."""
     start, before = next(time for time in times if time[0] >= FROM_S)
     end, came = times[-1]
     return 8 * (came - before) / (end - start)
 
 
 def test_a_proxy_at_both_ends_of_a_satellite_link_fills_it(tmp_path: Path) -> None:
-    """Plain Reno of the kernel gets less than a tenth of a geostationary link that loses 2 %, and
-    nine tenths with a proxy at both ends, which take a loss for damage; each byte is right.
+    """A proxy at both ends fills a satellite link that loses 2 %.
 
-    A link that carries 1460 of 1500 bytes and sends 2 % again gives 0.954 of its rate.
+    The kernel's Reno gets less than a tenth of the link's rate without proxies, and nine tenths
+    with them. The proxies treat a loss as damage. Each byte is correct.
+
+    With 1460 bytes of data in 1500, and 2 % of the packets sent again, the goodput is 0.954 of the
+    rate.
     """
     pep = {
         "wireless": "satellite",

@@ -1,4 +1,4 @@
-"""Throughput and loss of real TCP and UDP are those of the link, at rates from 0.25 to 100 Mb/s."""
+"""Throughput and loss of real TCP and UDP equal those of the link, from 0.25 to 100 Mbit/s."""
 
 import json
 import shutil
@@ -15,19 +15,19 @@ import farlink as fl
 
 PROGRAM = str(Path(__file__).with_name("rates.py"))
 BUSY = pytest.mark.xdist_group("busy")
-"""Takes a good part of a processor: one at a time."""
+"""Mark of tests that use much of a processor, so that one runs at a time."""
 RATES = [0.25e6, 2e6, 20e6, pytest.param(100e6, marks=BUSY)]
 PACKET = 1500
 MSS = 1448
-"""Data of a TCP segment of 1500 bytes: headers of 20 and 20 bytes, 12 of timestamps."""
+"""Data of a TCP segment of 1500 bytes: 40 bytes are headers, 12 are timestamps."""
 PAYLOAD = 1472
 """Data of a UDP datagram of 1500 bytes."""
 BOUND = 0.005
-"""Of a measured rate: of its time stamps, not of the link."""
+"""Allowed relative error of a measured rate; its cause is the time stamps, not the link."""
 
 
 def room(rate: float) -> int:
-    """Queue in packets: 120 ms of them, so that a sender which is held up keeps the link busy."""
+    """Return the packets of a queue of 120 ms, which keeps the link busy during pauses."""
     return max(10, int(0.12 * rate / (8 * PACKET)))
 
 
@@ -45,10 +45,10 @@ def program(*arguments: object) -> list[str]:
 
 
 def speed(looks: list[tuple[int, int]], expected: float) -> float:
-    """Rate in bit/s at which data came, over the later two thirds of the time.
+    """Return the rate in bit/s at which data arrived in the last two thirds of the time.
 
-    By how far data is from where the expected rate would have it, at the end against the middle:
-    medians of thirds, which looks that came late do not move.
+    The estimate compares deviations from the expected rate at the middle and at the end. Both are
+    medians of a third of the samples, because late samples do not move a median.
     """
     ahead = [(at, 8 * count - expected * (at - looks[0][0]) / 1e9) for at, count in looks]
     span = (looks[-1][0] - looks[0][0]) / 1e9
@@ -84,13 +84,13 @@ class Datagrams:
     sent: int
     seconds: float
     held_up: float
-    """Of these, beyond 100 ms, which the queue lasts for: in pauses, or behind its times."""
+    """Seconds beyond 100 ms, the length of the queue, that the sender paused or was late."""
     looks: list[tuple[int, int]]
     lost: float
 
 
 def udp(rate: float, share: float, tmp_path: Path) -> Datagrams:
-    """Send at a share of the rate; below it, no two closer together than the link takes them."""
+    """Send at a share of the rate; below it, keep a transmission time between datagrams."""
     sent, came = tmp_path / "sent", tmp_path / "came"
     seconds = 6 if rate < 1e6 else 3
     interval = 8 * PACKET / rate / share
@@ -117,11 +117,11 @@ def udp(rate: float, share: float, tmp_path: Path) -> Datagrams:
 
 @pytest.mark.parametrize("rate", RATES)
 def test_udp_above_the_rate_of_a_link_loses_what_is_too_much(rate: float, tmp_path: Path) -> None:
-    """The rate less the headers comes through; the queue has no room for the rest."""
+    """The rate without headers arrives; the queue drops the rest."""
     done = udp(rate, 1.5, tmp_path)
     assert len(done.looks) + done.lost == done.sent
-    # While packets were sent the link carried its rate, and then what waited; less where the
-    # machine let the sender wait for longer than the queue lasted.
+    # The link carried its rate while packets were sent, and then the full queue. It carried less if
+    # the machine held up the sender for longer than the queue lasted.
     carried = rate * done.seconds / (8 * PACKET) + room(rate)
     beyond = done.lost - (done.sent - carried)
     assert -BOUND * done.sent - 3 < beyond
@@ -142,11 +142,11 @@ iperf3 = pytest.mark.skipif(shutil.which("iperf3") is None, reason="no iperf3")
 
 
 TIMES = ["-t", "5", "-O", "2"]
-"""Seconds that iperf3 measures, and that it leaves out before."""
+"""Seconds that iperf3 measures, and seconds that it omits before."""
 
 
 def iperf(rate: float, report: Path, *arguments: str) -> tuple[dict[str, Any], dict[str, float]]:
-    """Run iperf3 from the server to the client; return its results, and those of the link."""
+    """Run iperf3 from the server to the client; return its results and those of the link."""
     done = fl.emulate(
         path(rate),
         ["iperf3", "-c", "server", "-R", *TIMES, "-J", "--logfile", str(report), *arguments],
@@ -162,7 +162,7 @@ def iperf(rate: float, report: Path, *arguments: str) -> tuple[dict[str, Any], d
 @iperf3
 @pytest.mark.parametrize("rate", RATES)
 def test_iperf3_sees_the_same_tcp(rate: float, tmp_path: Path) -> None:
-    """iperf3 counts whole blocks in whole intervals: less exact than the times of packets."""
+    """Iperf3 counts whole blocks in whole intervals, so it is less exact than packet times."""
     result, _ = iperf(rate, tmp_path / "report")
     goodput = rate * MSS / PACKET
     assert abs(result["sum_received"]["bits_per_second"] / goodput - 1) < 0.05
@@ -171,16 +171,16 @@ def test_iperf3_sees_the_same_tcp(rate: float, tmp_path: Path) -> None:
 @iperf3
 @pytest.mark.parametrize("rate", RATES)
 def test_iperf3_sees_the_same_udp(rate: float, tmp_path: Path) -> None:
-    """A busy machine starves iperf3 itself, which then sends in bursts: it may try three times."""
+    """On a busy machine iperf3 sends in bursts, so it may try three times."""
     offered = f"{1.5 * rate * PAYLOAD / PACKET:.0f}"
     off = []
     for number in range(3):
         report = tmp_path / f"report-{number}"
         result, down = iperf(rate, report, "-u", "-b", offered, "-l", str(PAYLOAD))
         every = down["packets"] + down["drops_congestion"]
-        # A third, but for those that the queue took before it was full.
+        # A third of the datagrams is dropped, except those that filled the queue.
         dropped = (down["drops_congestion"] + room(rate)) / every
-        # It leaves the first seconds out, and counts what its own socket has no room for.
+        # iperf3 omits the first seconds, and also counts the losses at its own socket.
         lost = result["sum"]["lost_percent"] / 100
         off.append((dropped - 1 / 3, lost - 1 / 3))
         if abs(off[-1][0]) < 0.05 and off[-1][1] > -0.05:

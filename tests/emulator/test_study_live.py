@@ -1,4 +1,4 @@
-"""Points of a study with real packets. Skipped where emulation cannot be."""
+"""Live points of a study, with real packets. Skipped without emulation."""
 
 import os
 import signal
@@ -58,8 +58,11 @@ RECORD: dict[str, Any] = {
 
 
 def test_kernels_and_our_tcp_give_live_numbers_and_verdicts(tmp_path: Path) -> None:
-    """Both senders; what needs a point or a measure that is not live is not judged on live ones;
-    what a store has is not run again."""
+    """The kernel's TCP and farlink's give live numbers and verdicts.
+
+    Claims about points or measures that are not live are not judged. Points in the store are not
+    run again.
+    """
     study = Study.of(RECORD, Registry())
     claims = list(study.claims.values())
     lines: list[str] = []

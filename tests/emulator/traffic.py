@@ -4,10 +4,10 @@
 python traffic.py serve
 python traffic.py load SERVER SECONDS OUT ADDRESS...
 
-`load` keeps two TCP downloads and an upload going (now and then cut off by a reset), opens short
-checked connections one after the other, sends datagrams of up to 3000 bytes to an echo, pings the
-ADDRESSes with few hops, and writes what is no packet at all to its device. It writes what it
-counted to OUT, and then waits until the network is empty.
+`load` keeps two TCP downloads and an upload going, which a reset ends now and then. It opens short
+connections one after the other, and checks their data. It sends datagrams of up to 3000 bytes to an
+echo server, pings the ADDRESSes with few hops, and writes bytes that are no packet to its device.
+At the end it writes its counts to OUT, and waits until the network is empty.
 """
 
 import json
@@ -24,7 +24,7 @@ from pathlib import Path
 SOURCE, SINK, SHORT, ECHO = 9001, 9002, 9003, 9004
 BLOCK = 1 << 14
 LINGER_NOT = struct.pack("ii", 1, 0)
-"""Of SO_LINGER: a close resets the connection."""
+"""Value of SO_LINGER with which a close resets the connection."""
 TIME_EXCEEDED, UNREACHABLE = 11, 3
 
 COUNTED: Counter[str] = Counter()
@@ -32,7 +32,7 @@ OVER = threading.Event()
 
 
 def accept(port: int, answer: Callable[[socket.socket], None]) -> None:
-    """Answer every connection to a port, each on a thread of its own."""
+    """Accept connections to a port, and answer each on its own thread."""
 
     def serve(connection: socket.socket) -> None:
         with connection:
@@ -49,19 +49,19 @@ def accept(port: int, answer: Callable[[socket.socket], None]) -> None:
 
 
 def source(connection: socket.socket) -> None:
-    """Send until the other end has enough."""
+    """Send until the peer has enough."""
     while True:
         connection.sendall(bytes(BLOCK))
 
 
 def sink(connection: socket.socket) -> None:
-    """Receive until the end."""
+    """Receive until the peer closes the connection."""
     while connection.recv(BLOCK):
         pass
 
 
 def short(connection: socket.socket) -> None:
-    """Send as many random bytes as are asked for."""
+    """Send as many random bytes as the peer asks for."""
     size, seed = struct.unpack("!II", connection.recv(8, socket.MSG_WAITALL))
     connection.sendall(random.Random(seed).randbytes(size))
     connection.shutdown(socket.SHUT_WR)
@@ -80,7 +80,7 @@ def serve() -> None:
 
 
 def download(server: str) -> None:
-    """Take data for some seconds; every other time the connection is reset."""
+    """Receive data for some seconds; reset every second connection."""
     seconds = random.uniform(2, 15)
     end = time.monotonic() + seconds
     with socket.create_connection((server, SOURCE), timeout=20) as s:
@@ -92,7 +92,7 @@ def download(server: str) -> None:
 
 
 def upload(server: str) -> None:
-    """Give data for some seconds."""
+    """Send data for some seconds."""
     end = time.monotonic() + random.uniform(2, 15)
     with socket.create_connection((server, SINK), timeout=20) as s:
         while time.monotonic() < end and not OVER.is_set():
@@ -101,7 +101,7 @@ def upload(server: str) -> None:
 
 
 def ask(server: str) -> None:
-    """Fetch a few bytes over a connection, and compare each."""
+    """Fetch a few bytes over a connection, and check each byte."""
     size, seed = random.randrange(1, 20_000), random.randrange(1 << 32)
     with socket.create_connection((server, SHORT), timeout=20) as s:
         s.sendall(struct.pack("!II", size, seed))
@@ -114,10 +114,10 @@ def ask(server: str) -> None:
 
 
 def datagrams(server: str) -> None:
-    """Send datagrams, which the kernel or a router may have to cut, and count the echoes."""
+    """Send datagrams, some larger than the path MTU, and count the echoes."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.settimeout(0.05)
-        # Every other socket leaves the cutting to routers.
+        # Routers fragment the datagrams of every second socket.
         COUNTED["sockets"] += 1
         s.setsockopt(socket.IPPROTO_IP, 10, 2 * (COUNTED["sockets"] % 2))  # IP_MTU_DISCOVER
         for _ in range(50):
@@ -127,12 +127,12 @@ def datagrams(server: str) -> None:
                 COUNTED["echoes"] += bool(s.recv(4096))
             except TimeoutError:
                 pass
-            except OSError as error:  # EMSGSIZE, once the path's MTU is known
+            except OSError as error:  # EMSGSIZE, once the kernel knows the path MTU
                 COUNTED[f"datagram: {error.strerror}"] += 1
 
 
 def checksum(data: bytes) -> bytes:
-    """Checksum of the Internet protocols (RFC 1071)."""
+    """Return the checksum of the Internet protocols (RFC 1071)."""
     words = struct.unpack(f"!{len(data) // 2}H", data)
     total = sum(words)
     while total >> 16:
@@ -141,7 +141,7 @@ def checksum(data: bytes) -> bytes:
 
 
 def pings(addresses: list[str]) -> None:
-    """Ask hosts and routers for echoes, with few hops; count the kinds of answers."""
+    """Ping hosts and routers with few hops, and count the kinds of answers."""
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as s:
         s.settimeout(0.1)
         for number in range(50):
@@ -159,14 +159,14 @@ def pings(addresses: list[str]) -> None:
 
 
 def noise() -> None:
-    """Write to the device what is no packet, or nearly one."""
+    """Write bytes to the device that are no packet, or almost a packet."""
     with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0x0800) as s:
         to = ("farlink0", 0x0800)
         for _ in range(50):
             size = random.choice((1, 19, 20, 40, 60, 1400, 1500))
             data = bytearray(random.randbytes(size))
             if size >= 20 and random.random() < 0.5:
-                # A header that is right, in front of rubbish: to anybody near.
+                # A valid header to a near address, in front of random bytes.
                 data[:4] = struct.pack("!BBH", 0x45, data[1], size)
                 data[10:20] = bytes(2) + bytes((10, 0, 0, 4)) + bytes((10, 0, 0, data[19] % 8))
                 data[10:12] = checksum(bytes(data[:20]))
@@ -176,7 +176,7 @@ def noise() -> None:
 
 
 def load(server: str, seconds: float, out: str, addresses: list[str]) -> None:
-    """Make traffic, and write what was counted."""
+    """Make traffic, and write the counts."""
 
     def again(work: Callable[[], None]) -> None:
         while not OVER.is_set():

@@ -1,4 +1,4 @@
-"""A small lossy download, and one result of it for all tests that only read."""
+"""A short lossy download, and one result of it for all tests that only read results."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -40,7 +40,7 @@ size = "300 kB"
 """
 
 ENDLESS = {"flows.0.size": "1000000 GB", "max_duration": "87600 h"}
-"""Changes that make it run for longer than any test."""
+"""Changes that make the download run for longer than any test."""
 
 
 @pytest.fixture
@@ -64,9 +64,9 @@ def without_wall_time(document: Mapping[str, object]) -> dict[str, object]:
 
 @pytest.fixture
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A tenth of the draws of the generalised test of lognormal means, for tests of many samples.
+    """Use a tenth of the random draws in tests of lognormal means, for tests of many samples.
 
-    A p-value of 0.025 is known to 0.005 then.
+    With so few draws a p-value of 0.025 is exact to 0.005.
     """
     monkeypatch.setattr(significance, "_DRAWS", significance._DRAWS // 10)
     significance._draws.cache_clear()

@@ -1,4 +1,4 @@
-"""Values of itur 0.4.0 at a few places, for machines without its 250 MB (with astropy, pyproj)."""
+"""Recorded values of itur 0.4.0, for machines without its 250 MB (with astropy, pyproj)."""
 
 import math
 from types import SimpleNamespace
@@ -27,7 +27,7 @@ degrees of elevation."""
 
 
 def module() -> SimpleNamespace:
-    """Return what stands for the package: right at `PERCENT`, between them near (log and log)."""
+    """Return a replacement of itur: exact at `PERCENT`, else interpolated in logarithms."""
 
     def attenuation(
         latitude: float, longitude: float, ghz: float, elevation: float, *,

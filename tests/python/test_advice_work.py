@@ -1,4 +1,4 @@
-"""Choices behind a page of advice, over numbers that are known."""
+"""Decisions behind a page of advice, tested with known numbers."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ Values = Mapping[str, list[float]]
 
 
 class Lab:
-    """Numbers by the name of a point, and how many runs of each were asked for."""
+    """Values by the name of a point, and the number of runs requested for each point."""
 
     def __init__(self, values: Values) -> None:
         self.known = values
@@ -63,7 +63,7 @@ def test_a_race_gives_up_what_is_shown_to_be_worse_and_nothing_else() -> None:
     assert [item.tcp for item in ranked] == ["first", "near", "slow"]
     lab: Any = own.lab
     assert lab.asked == {"first": 16, "near": 16, "now": 16, "slow": work._FIRST}
-    # Where nothing is random four runs say no more than one: nothing is given up by them.
+    # Without randomness four runs tell no more than one, so they rule out no option.
     own = work_of(values)
     own.is_random = False
     own._race([setting(name) for name in ("slow", "near", "first")], setting("now"))
@@ -75,7 +75,7 @@ def test_a_race_gives_up_what_is_shown_to_be_worse_and_nothing_else() -> None:
     ("ours", "is_harmed"),
     [
         (around(0.95e6, 0.001, seed=5), True),
-        (around(0.95e6, 0.3, seed=5), False),  # its interval reaches up to now
+        (around(0.95e6, 0.3, seed=5), False),  # its interval includes the present setting
         (around(0.99e6, 0.001, seed=5), False),  # less than 2 %
         (around(1.5e6, 0.001, seed=5), False),
     ],
@@ -131,12 +131,12 @@ def test_datagrams_beside_a_tcp_do_not_refuse_advice() -> None:
     own = Advisor("geo-mixed", {}, None, 4, Experiment(jobs=1), None, None)
     own._read("sack")
     assert own.now == "sack"
-    assert own.measure == "goodput_over_run"  # of several flows
+    assert own.measure == "goodput_over_run"  # retransmissions of several flows
 
 
 def test_the_best_tcp_of_a_size_is_shown_to_be_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     values = {
-        "wild": [1e5, 2.4e6] * 8,  # more in the mean, but not shown
+        "wild": [1e5, 2.4e6] * 8,  # a higher mean that is not significant
         "fast": around(1.2e6, 0.01, seed=1),
         "faster": around(1.3e6, 0.01, seed=2),
         "now": around(1e6, 0.01, seed=4),

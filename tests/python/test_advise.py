@@ -1,4 +1,4 @@
-"""The page says what is true of a fresh run, and its lines are what systems take."""
+"""The numbers of the page hold in new runs, and its lines are valid on real systems."""
 
 import json
 import shlex
@@ -27,7 +27,7 @@ def page() -> fl.Advice:
 
 
 def test_every_number_is_that_of_a_run_anew(page: fl.Advice) -> None:
-    """Each option's command, run by the simulator itself, gives its goodput and gain."""
+    """Each option's command, run by the simulator, gives the goodput and gain of the page."""
     options = [page.present, page.best, *page.tcps[:2]]
     fresh = {}
     for option in options:
@@ -77,7 +77,7 @@ def test_the_page_has_its_parts(page: fl.Advice) -> None:
     wanted = f"sysctl -w net.ipv4.tcp_congestion_control={algorithm}\n"
     assert page.best.verdict == "more"
     assert wanted in text
-    # What is sent again is in the first sentence.
+    # The first sentence gives the share of retransmissions.
     assert f"and sends {100 * (page.best.retransmitted.mean or 0):.2g} % of its" in text[:400]
     again = page.best.retransmitted.mean or 0
     assert ("of its segments again, which takes room" in text) == (again > 0.1)
@@ -127,7 +127,7 @@ def test_the_html_needs_no_other_file(page: fl.Advice) -> None:
 
 
 def test_where_nothing_helps_nothing_is_advised() -> None:
-    """A clean link that CUBIC fills: the page says to keep it, and names no remedy."""
+    """On a clean link that CUBIC fills, the page says to keep CUBIC, and names no remedy."""
     tree = {
         "name": "clean",
         "links": [
@@ -257,7 +257,7 @@ def geo(size: str, **down: object) -> dict[str, object]:
 
 
 def test_sizes_are_those_of_the_path() -> None:
-    """A short, a middle and a long one, and the scenario's in the place of one that is alike."""
+    """A short, a middle and a long transfer; the scenario's size replaces a similar one."""
     tree = geo("3 MB")
     path = bottleneck(tree)
     assert path.bdp == 675_000
@@ -271,13 +271,13 @@ def test_sizes_are_those_of_the_path() -> None:
     deciding, text = sizes(tree, path, ["50 MB"])
     assert [item.bytes for item in deciding] == [50_000_000]
     assert [message.bytes for message in text] == [70_000, 2_000_000, 20_000_000]
-    # A line of 19.2 kbit/s holds nothing: then segments count.
+    # A path of 19.2 kbit/s holds less than a segment, so sizes are counts of segments.
     slow = bottleneck(geo("3 MB", rate="19.2 kbit/s", delay="5 ms"))
     assert [size.bytes for size in sizes(tree, slow, [])[0]] == [15_000, 150_000, 3_000_000]
 
 
 def test_ends_that_stay_are_told_what_a_proxy_does() -> None:
-    """Does a proxy help cubic servers: that is the first answer, and it is a fresh run's."""
+    """The first answer is whether a proxy helps CUBIC servers, with the number of a new run."""
     tree = geo("2 MB", channel={"loss": 0.01})
     advice = fl.advise(tree, server="cubic", runs=4)
     assert advice.present.tcp == "linux-cubic"
@@ -295,7 +295,7 @@ def test_ends_that_stay_are_told_what_a_proxy_does() -> None:
 
 
 def test_a_setting_that_halves_another_size_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hybla, chosen for long transfers, fills the queue in a middle one and loses it."""
+    """Hybla, chosen for long transfers, overflows the queue in a transfer of middle size."""
     monkeypatch.setattr(work, "CANDIDATES", ("linux-hybla",))
     monkeypatch.setattr(work, "with_arq", lambda *_: iter(()))
     monkeypatch.setattr(advice.path, "_MOST_DATA", 1_000_000)
@@ -389,7 +389,7 @@ def test_what_others_lose_is_in_the_first_lines(page: fl.Advice) -> None:
 
 
 def test_links_with_a_trace_of_signal_get_advice(tmp_path: Path) -> None:
-    """Adaptive coding: the rate is the mean of the trace, and runs begin anywhere in it."""
+    """With adaptive coding the rate is the mean of the trace, and runs start anywhere in it."""
     (tmp_path / "storm.csv").write_text("time (s),esno (dB)\n0,12\n20,2\n30,12\n60,12\n")
     file = tmp_path / "storm.toml"
     file.write_text(
@@ -406,7 +406,8 @@ size = "400 kB"
 """.replace("\\\n", "")
     )
     advice = fl.advise(file, runs=3)
-    # 12 dB less 1 dB carries 2.966728 bits a symbol, 2 dB less 1 dB 0.988858; 50 and 10 of 60 s.
+    # 12 dB less 1 dB carry 2.966728 bits per symbol for 50 of 60 s; 2 dB less 1 dB carry 0.988858
+    # for 10 s.
     assert advice.path.rate_bit_s == pytest.approx((5 * 2_966_728 + 988_858) / 6, rel=1e-5)
     assert advice.path.bounds == pytest.approx((988_858, 2_966_728))
     assert "in the mean of a trace" in advice.markdown

@@ -20,7 +20,7 @@ def made() -> str:
 
 
 def entry(name: str) -> str:
-    """Return the part of the page about one name."""
+    """Return the part of the page about a name."""
     public = getattr(farlink, name)
     doc = inspect.cleandoc(public.__doc__ or "")
     node = definition(public)
@@ -35,7 +35,7 @@ def entry(name: str) -> str:
 
 
 def row(method: ast.FunctionDef) -> str:
-    """Return the line of a public method or property, or nothing."""
+    """Return the line of a public method or property, or an empty text."""
     if method.name.startswith("_"):
         return ""
     first = (ast.get_docstring(method) or "").partition("\n")[0]
@@ -56,7 +56,7 @@ def signature(node: ast.AST | None) -> str:
 
 
 def listed(arguments: ast.arguments) -> list[ast.arguments | ast.Name]:
-    """Return each argument, with its default, as an argument list of its own."""
+    """Return an argument list for each argument with its default."""
     lists: list[ast.arguments | ast.Name] = []
     plain = [item for item in arguments.posonlyargs + arguments.args if item.arg != "self"]
     defaults = [None] * (len(plain) - len(arguments.defaults)) + list(arguments.defaults)
@@ -76,7 +76,7 @@ def one_argument(item: ast.arg, default: ast.expr | None) -> ast.arguments:
 
 
 def definition(public: object) -> ast.AST | None:
-    """Return the syntax tree of a function or class of Python, or nothing for one of Rust."""
+    """Return the syntax tree of a Python function or class, or None for a Rust one."""
     assert isinstance(public, type) or callable(public)
     name = getattr(public, "__name__", None)
     try:

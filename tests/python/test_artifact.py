@@ -1,4 +1,4 @@
-"""Archives of an experiment: packed, run again, and refused where they are damaged."""
+"""Archives of an experiment: packed, run again, and refused if damaged."""
 
 import hashlib
 import io
@@ -33,7 +33,7 @@ def code_of(*arguments: str) -> int:
 
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An archive of a run with traces and of a sweep."""
+    """Archives of a run with traces and of a sweep."""
     place = tmp_path_factory.mktemp("pack")
     (place / "s.toml").write_text(SWEEP, encoding="utf-8")
     small = ["--set", "flows.0.size=40 kB", "--runs", "2", "--quiet"]
@@ -47,7 +47,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def changed(path: Path, target: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
-    """Write an archive with other content; its list keeps the hashes that it had."""
+    """Write an archive with changed content but the old list of hashes."""
     with zipfile.ZipFile(path) as source:
         content = {name: source.read(name) for name in source.namelist()}
     change(content)
@@ -58,7 +58,7 @@ def changed(path: Path, target: Path, change: Callable[[dict[str, bytes]], None]
 
 
 def relisted(content: dict[str, bytes]) -> None:
-    """Make the list of an archive that of its content, as a forger would."""
+    """Update the list of hashes of a changed archive, as a forger would."""
     head = json.loads(content[archive.LIST])
     names = content.keys() - {archive.LIST}
     head["files"] = {name: hashlib.sha256(content[name]).hexdigest() for name in names}
@@ -79,7 +79,7 @@ def test_an_archive_runs_again_to_the_same_bits(
 
 def test_the_same_results_make_the_same_archive(packed: Path, tmp_path: Path) -> None:
     results = [packed.parent / "run", packed.parent / "s"]
-    # The archive's name stands in its README.
+    # The README in an archive contains the archive's name.
     again = artifact.pack(results, tmp_path / "a.zip")
     assert again.read_bytes() == packed.read_bytes()
 
@@ -138,7 +138,7 @@ def test_a_changed_trace_is_found(packed: Path, tmp_path: Path) -> None:
 
 
 def test_a_changed_capture_is_found(packed: Path, tmp_path: Path) -> None:
-    """One bit in the middle of a capture differs, and a capture that is none is one line."""
+    """A changed bit in a capture is a difference; an unreadable capture is a one-line error."""
 
     def change(content: dict[str, bytes]) -> None:
         (name, *_) = sorted(name for name in content if name.endswith(".pcapng"))
@@ -197,7 +197,7 @@ def test_a_damaged_byte_is_one_line(
         damaged[place] ^= 0x55
         (tmp_path / "d.zip").write_bytes(damaged)
         code = code_of("verify", "--quiet", str(tmp_path / "d.zip"))
-        assert code in (0, 1, 2), place  # a byte that nothing reads, a changed file, or damage
+        assert code in (0, 1, 2), place  # exit codes: an unread byte, a changed file, damage
         assert len(capsys.readouterr().err.splitlines()) == (code == 2)
 
 
@@ -235,7 +235,7 @@ def test_a_forged_result_is_one_line(
 
     bad = changed(packed, tmp_path / "b.zip", forge)
     code = code_of("verify", "--quiet", str(bad))
-    # A table that can be read has other numbers; all else is no result.
+    # A readable table has different numbers (1); any other file is damaged (2).
     assert code == (1 if name.endswith(".csv") else 2)
     assert len(capsys.readouterr().err.splitlines()) == code - 1
 

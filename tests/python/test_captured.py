@@ -1,4 +1,4 @@
-"""A capture read back is what the simulator traced, and ratios are those of closed form."""
+"""A capture equals the simulator's trace, and ratios equal their closed form."""
 
 import json
 import math
@@ -29,10 +29,10 @@ def test_a_capture_gives_the_traces_of_the_sender(tmp_path: Path, snaplen: int) 
         whole = trace.table(name)
         theirs = whole[whole["side"] == "from"].reset_index(drop=True)
         if name == "acks":
-            # The SYN-ACK's and what answers the FIN are no ACKs of data.
+            # The acknowledgments of SYN and FIN do not acknowledge data.
             mine, theirs = (item[item["ack"] > 0].drop_duplicates("ack") for item in (mine, theirs))
         if name == "sacks":
-            # A trace has those that the sender looked at: none once all is acknowledged.
+            # A trace has the blocks that the sender processed, so none after the last ACK.
             mine, theirs = (item.drop_duplicates(["left", "right"]) for item in (mine, theirs))
         assert len(mine) == len(theirs) > 3
         for column in mine.columns:
@@ -60,15 +60,15 @@ def test_the_ratio_is_that_of_paired_runs() -> None:
 
 
 def test_an_interval_decides_whether_two_agree_and_not_a_mean() -> None:
-    """A mean of 1.00 with an interval that is wider than 5 % says nothing, nor does one run."""
+    """A mean of 1.00 decides nothing if its interval is wider than 5 %, or with only one run."""
     wide = Row("reno", (90.0, 100.0, 110.0), (120.0, 70.0, 110.0))
     assert wide.ratio.mean == pytest.approx(1.0)
     assert wide.verdict == "undecided"
     assert Row("reno", (100.0,), (100.0,)).verdict == "undecided (one run)"
     assert Row("reno", (90.0, 100.0, 110.0), (91.0, 100.0, 111.0)).verdict == "within 5 %"
-    # Not 1, and not by more than 5 %.
+    # The ratio differs from 1, but by less than 5 %.
     assert Row("reno", (100.0, 100.0), (102.0, 102.0)).verdict == "within 5 %"
-    # The same in every run, but for a constant: no doubt about the ratio.
+    # The ratio is equal in all runs, so its interval has no width.
     same = Row("reno", (100.0, 200.0), (150.0, 300.0))
     assert same.ratio.half_width == pytest.approx(0.0)
     assert same.verdict == "differs"
@@ -92,7 +92,7 @@ def _tree() -> dict[str, object]:
 
 
 def test_a_run_that_fell_behind_is_emulated_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run 0 is late once; run 1 always, and its third try counts."""
+    """Run 0 is late once. Run 1 is late each time, and its third attempt counts."""
     late = {0: [5e-2, 1e-4], 1: [2e-2, 3e-2, 4e-2]}
     tried: list[int] = []
 
@@ -121,10 +121,10 @@ def test_a_run_that_fell_behind_is_emulated_again(monkeypatch: pytest.MonkeyPatc
     assert outcome.rows[0].emulated == (2e5, 5e5)
     assert outcome.rows[0].tcp == "linux-reno"
     (whole,) = outcome.result.scenario("linux-reno")["resolved_tcp"]
-    # The profile that users can name, whole: the scenario's own keys are left out.
+    # The result has the whole named profile, without the scenario's own keys.
     (named,) = fl.run(_tree(), tcp="linux-reno").scenario()["resolved_tcp"]
     assert whole["profile"] == "linux"
-    # Buffers are those that both sides have.
+    # Simulation and emulation have equal buffers.
     shared = {"send_buffer", "receive_window", "receive_window_max"}
     assert {
         key for key in whole.keys() | named.keys() if whole.get(key) != named.get(key)

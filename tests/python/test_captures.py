@@ -1,4 +1,4 @@
-"""A capture of real traffic is read as it is, wherever and however it was taken."""
+"""Captures of real traffic are read at any point of the path and in any format."""
 
 import json
 import struct
@@ -33,7 +33,7 @@ def segment(
     six: bool = False,
     identity: int = 0,
 ) -> bytes:
-    """Make headers of a segment, its data cut off."""
+    """Return the headers of a segment whose data are cut off."""
     options += bytes(-len(options) % 4)
     near, far = ports[::-1] if back else ports
     header = struct.pack(
@@ -69,7 +69,7 @@ def write(
     order: str = "<",
     magic: int = 0xA1B2C3D4,
 ) -> Path:
-    """Write packets as pcap, each behind a header of its link."""
+    """Write packets as pcap, each behind the header of its link type."""
     unit = 10**9 if magic == 0xA1B23C4D else 10**6
     text = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, kind)
     for time, data in rows:
@@ -84,7 +84,7 @@ SCALE = b"\x03\x03\x07\x01"
 
 
 def exchange(first: int = 1000, **how: Any) -> Rows:  # noqa: ANN401 (of `segment`)
-    """Two segments there, the first sent again, and their ACKs; 100 ms to the receiver and back."""
+    """Return two segments, a retransmission of the first, and their ACKs, with 100 ms each way."""
     return [
         (0.0, segment(first, 0, flags=SYN, options=SCALE, **how)),
         (0.1, segment(7000, first + 1, flags=SYN | ACK, back=True, options=SCALE, **how)),
@@ -126,9 +126,9 @@ def test_every_kind_of_link_and_file_gives_the_same(link: str, six: int, tmp_pat
     assert way.least_rtt == pytest.approx(0.101)
     assert way.segments["seq"].tolist() == [0, 1000, 0, 2000]
     assert way.segments["kind"].tolist() == [Kind.NEW, Kind.NEW, Kind.AGAIN, Kind.NEW]
-    # Scaled by 2^7, as both ends said.
+    # Scaled by 2^7, as both ends announced.
     assert way.acks["window"].tolist() == [128_000, 256_000]
-    # The segment sent twice gives no sample (Karn): the last one alone does.
+    # The segment sent twice gives no sample (Karn), so only the last one does.
     assert way.ahead["rtt"].tolist() == pytest.approx([0.1])
     flight = way.flight
     assert flight["flight"].max() == 2000
@@ -143,7 +143,7 @@ def test_numbers_that_wrap_go_on(tmp_path: Path) -> None:
 
 
 def test_more_than_the_space_of_numbers_goes_on(tmp_path: Path) -> None:
-    """Six gigabytes, of which the capture has a segment each half."""
+    """Six gigabytes pass the range of sequence numbers; the capture has a segment per half."""
     step = 2**30
     rows = [
         (number / 2, segment(1 + number * step // 2, 1, 2**15 if number else 1))
@@ -165,7 +165,7 @@ def test_what_is_missing_for_a_round_trip_was_lost_and_less_was_overtaken(tmp_pa
     ]
     way = fl.capture(write(tmp_path / "x.pcap", rows)).connections[0].directions["a2b"]
     assert way.place == "receiver"
-    # The first segment seen is at 1000: what comes before it later is a hole like any other.
+    # The first segment seen is at 1000: later segments below it fill a hole.
     assert way.segments["kind"].tolist() == [Kind.NEW, Kind.LATE, Kind.NEW, Kind.FILLED]
     assert (way.sent_again, way.overtaken, way.bytes) == (1, 1, 4000)
 
@@ -224,10 +224,10 @@ def test_a_run_is_told_as_it_was(host: str, stamps: int, tmp_path: Path) -> None
     assert way.bytes == 300_000
     segments = trace.table("segments")
     again = int(segments["retransmission"].sum())
-    # A segment that is lost twice is sent again twice and filled once.
+    # A segment lost twice is retransmitted twice, but fills one hole.
     assert way.sent_again == again if host == "server" else 0 < way.sent_again <= again
     assert way.overtaken == 0
-    # Both hops' delays twice, and how long a SYN and its answer take to be sent.
+    # Twice the delays of both hops, and the transmission times of SYN and SYN-ACK.
     assert way.least_rtt == pytest.approx(0.5215, abs=1e-3)
     if host == "server":
         flight = trace.table("flight")
@@ -302,7 +302,7 @@ def test_damaged_files_are_said(tmp_path: Path) -> None:
 
 
 def test_a_file_of_several_interfaces_is_read_with_the_units_of_each(tmp_path: Path) -> None:
-    """Packets of microseconds on Ethernet and of nanoseconds without a link, in one pcapng."""
+    """One pcapng has microseconds on Ethernet and nanoseconds on raw IP."""
 
     def block(kind: int, body: bytes) -> bytes:
         body += bytes(-len(body) % 4)
@@ -350,13 +350,13 @@ PATH: dict[str, Any] = {
 def test_the_path_of_a_capture_is_found_again(
     host: str, ip: str, mss: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A queue of 90 kB at 4 Mbit/s, 60 ms each way, four packets in a thousand lost."""
+    """The estimate finds a queue of 90 kB, 4 Mbit/s, 60 ms each way and 0.4 % loss."""
     result = fl.run({**PATH, "ip": ip}, tcp="linux-bbr")
     capture = tmp_path / "x.pcapng"
     capture.write_bytes(result.probe(snaplen=96).pcaps[host])
     path = fit_path(fl.capture(capture).connection())
     assert path.ip == path.scenario()["ip"] == ip
-    # Its headers are counted: without 20 bytes of them it would be 1.3 % less.
+    # The rate includes all headers; without 20 bytes of them it would be 1.3 % less.
     assert path.rate_bit_s == pytest.approx(4e6, rel=0.007)
     assert path.delay_s == pytest.approx(0.06, rel=0.01)
     assert path.buffer == pytest.approx(90_000, rel=0.05)
@@ -366,7 +366,7 @@ def test_the_path_of_a_capture_is_found_again(
     assert loss.high is not None
     assert loss.low <= 0.004 <= loss.high
     assert (path.size, path.mss, path.timestamps) == (3_000_000, mss, True)
-    # Two TCPs over that path: the one that it was is nearer.
+    # Of two TCPs over that path, the one of the capture is nearer.
     where = tmp_path / "out"
     options = ("--tcp", "reno,bbr", "--runs", "4", "--quiet", "--out", str(where))
     assert farlink("compare", "--capture", str(capture), *options) == 0
@@ -386,13 +386,13 @@ def test_a_verdict_is_where_one_more_run_would_lie() -> None:
     assert item.range[1] - 100 == pytest.approx(3.18245 * 10 * 1.25**0.5, rel=1e-4)
     assert item.fits
     assert not Verdict("reno", "goodput", 136.0, values).fits
-    # Runs that do not differ: 5 %.
+    # If all runs are equal, the band is 5 %.
     assert Verdict("reno", "goodput", 104.0, (100.0, 100.0, 100.0)).fits
     assert not Verdict("reno", "goodput", 106.0, (100.0, 100.0, 100.0)).fits
 
 
 def test_delayed_acks_are_no_queue(tmp_path: Path) -> None:
-    """Without a queue nothing is lost to a full one, though ACKs wait for up to 200 ms."""
+    """Without a queue no loss counts as overflow, though ACKs wait for up to 200 ms."""
     tree = {**PATH, "links": [{**PATH["links"][0]}]}
     tree["links"][0]["down"] = {"rate": "12 Mbit/s", "delay": "250 ms", "channel": {"loss": 0.02}}
     capture = tmp_path / "x.pcapng"

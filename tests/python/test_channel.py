@@ -1,4 +1,4 @@
-"""A channel by itself: what is sampled agrees with its closed form, and says where it does not."""
+"""Samples of a channel agree with its closed form, or the output says where they do not."""
 
 import json
 from dataclasses import replace
@@ -15,7 +15,7 @@ from test_cli import farlink
 
 PACKETS = 100_000
 
-# What there is to sample, by its keys; each is a channel of its own.
+# All kinds of channels, by their keys.
 CHANNELS: dict[str, dict[str, Any]] = {
     "gilbert": {"loss": 0.05, "burst": 4},
     "gilbert in time": {"loss": 0.0256, "burst": "16.7 ms"},
@@ -27,7 +27,7 @@ CHANNELS: dict[str, dict[str, Any]] = {
 }
 
 
-# Many samples see a smaller fault.
+# More samples detect a smaller error.
 @pytest.mark.parametrize("seeds", [20, pytest.param(60, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", CHANNELS)
 def test_the_closed_form_is_inside_the_interval_19_times_of_20(name: str, seeds: int) -> None:
@@ -39,8 +39,8 @@ def test_the_closed_form_is_inside_the_interval_19_times_of_20(name: str, seeds:
                 inside.setdefault(row.quantity, []).append(row.agrees)
     assert "mean loss" in inside
     for quantity, item in inside.items():
-        # By chance as few as this once in 10,000; intervals of batch means are
-        # good to about a point.
+        # Chance gives so few hits once in 10,000 times. Intervals of batch means cover 94 % to 96
+        # %.
         assert sum(item) >= binom.ppf(1e-4, len(item), 0.94), (quantity, sum(item))
 
 
@@ -55,7 +55,7 @@ def test_a_mean_loss_of_five_per_cent_stays_so_at_any_correlation() -> None:
 def test_a_sample_that_is_short_for_its_process_has_no_interval(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Delays that wait for each other change slowly: 0.1 ms apart, 20 s wide.
+    # Delays that keep their order change slowly: 0.1 ms apart, over a range of 20 s.
     lines = []
     for seed in range(1, 21):
         sample = fl.channel(
@@ -80,7 +80,7 @@ def test_a_sample_that_is_short_for_its_process_has_no_interval(
 
 @pytest.mark.parametrize("seeds", [50, pytest.param(200, marks=pytest.mark.long)])
 def test_few_bursts_have_the_interval_of_a_poisson_number(seeds: int) -> None:
-    # Fades of 2 s each 40 s in 100 s: none, some or a few.
+    # Fades of 2 s each 40 s in 100 s: a sample of 100 s has none or a few.
     inside = []
     for seed in range(1, seeds + 1):
         sample = fl.channel("gilbert", loss=0.05, burst="2 s", packets=100_000, seed=seed)
@@ -120,7 +120,7 @@ def test_a_channel_of_a_scenario_is_what_its_runs_meet() -> None:
 def test_files_that_a_scenario_names_are_read_beside_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The loader had nothing that reads files: each scenario with a trace was refused."""
+    """A regression: scenarios with a trace file were refused, because no file was read."""
     (tmp_path / "rate.csv").write_text("time (s),rate (Mbit/s)\n0,2\n10,8\n20,4\n")
     (tmp_path / "loss.csv").write_text("time (s),loss (%)\n0,10\n10,30\n20,10\n")
     file = tmp_path / "traced.toml"
@@ -152,7 +152,7 @@ def goodputs(tree: dict[str, Any]) -> list[float]:
 
 
 def test_jitter_of_a_host_ends_linux_slow_start_early() -> None:
-    """HyStart leaves slow start at a round trip that rose; without jitter each run is the same."""
+    """A higher round trip ends HyStart's slow start; without jitter all runs are equal."""
     link = {"rate": "10 Mbit/s", "delay": "250 ms"}
     tree: dict[str, Any] = {
         "links": [{"between": ["a", "b"], "down": link, "up": link}],
@@ -267,7 +267,7 @@ def test_a_parameter_may_be_called_as_the_sample_is(capsys: pytest.CaptureFixtur
 def test_what_is_outside_by_chance_is_told_from_what_is_not(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The example of the documents: at seed 1 four quantities that hang together go out."""
+    """The documents' example: at seed 1 four dependent quantities are outside by chance."""
     command = ("channel", "gilbert", "--set", "loss=0.05", "--set", "burst=4")
     assert farlink(*command) == 0
     out = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it writes, and how it says no."""
+"""The command line: its output, its files, and its errors."""
 
 import inspect
 import json
@@ -325,7 +325,7 @@ def start(*arguments: str, stdout: IO[str] | int) -> subprocess.Popen[str]:
 
 
 def _popen(command: list[str], stdout: IO[str] | int) -> subprocess.Popen[str]:
-    # Where these tests run in the background, Ctrl-C may be ignored; programs inherit that.
+    # Background processes may ignore Ctrl-C, and the programs that they start inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     return subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
 
@@ -348,7 +348,7 @@ cli.main(sys.argv[1:])
 
 
 def started(*arguments: str) -> subprocess.Popen[str]:
-    """Start the command, and wait until it simulates; of many runs, until one is over."""
+    """Start the command, and wait until it simulates, or until the first of many runs is over."""
     process = _popen([sys.executable, "-c", TELL, *arguments], subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == "running\n"
@@ -356,7 +356,7 @@ def started(*arguments: str) -> subprocess.Popen[str]:
 
 
 def test_control_c_in_the_first_moments_is_no_traceback() -> None:
-    """While the modules of the command are loaded, before anything of it runs."""
+    """Ctrl-C comes while Python loads the command's modules."""
     code = (
         "import sys\n"
         "class Interrupts:\n"
@@ -373,7 +373,7 @@ def test_control_c_in_the_first_moments_is_no_traceback() -> None:
 
 
 def test_who_stops_reading_changes_no_exit_code(small: Path, tmp_path: Path) -> None:
-    """As `| head -2` does; the files are written all the same."""
+    """A reader such as `| head -2` stops reading; all files are written nevertheless."""
     path = tmp_path / "r.json"
     command = [sys.executable, "-m", "farlink", "run", str(small), "--json", str(path)]
     with _popen(command, subprocess.PIPE) as process:
@@ -393,7 +393,7 @@ def test_the_name_of_standard_output_is_standard_output(small: Path) -> None:
 
 
 def test_an_empty_choice_of_a_study_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    """Not all of the study, which takes long."""
+    """An empty choice must not run the whole study, which takes long."""
     assert farlink("study", "wong1998", "--only", "", "--list") == 2
     assert "--only '': a name is empty" in capsys.readouterr().err
 
@@ -514,7 +514,7 @@ def test_a_long_value_is_not_echoed_whole(small: Path, capsys: pytest.CaptureFix
     assert len(capsys.readouterr().err) < 4000
 
 
-# A second and more of imports, for one line of help.
+# Importing these packages takes more than a second, too long for a line of help.
 HEAVY = {"arrow", "jinja2", "matplotlib", "numpy", "pandas", "pyarrow", "rich", "scipy"}
 
 
@@ -531,7 +531,7 @@ def test_what_is_heavy_is_imported_when_needed(arguments: list[str]) -> None:
 
 
 def test_a_run_without_plots_needs_nothing_heavy(small: Path, tmp_path: Path) -> None:
-    """Table, medians and result file are there long before NumPy would be loaded."""
+    """Table, medians and result file are written without loading NumPy."""
     arguments = ["run", str(small), "--tcp", "sack,reno", "--runs", "8"]
     arguments += ["--json", str(tmp_path / "result.json")]
     others = {"farlink.cli.compare", "farlink.comparison", "farlink.emulation", "farlink.plot"}
@@ -572,7 +572,7 @@ def test_a_terminal_gets_a_progress_bar(small: Path) -> None:
         while True:
             try:
                 piece = os.read(master, 65536)
-            except OSError:  # the other end has gone
+            except OSError:  # the reader has ended
                 break
             if not piece:
                 break
@@ -619,7 +619,7 @@ OTHER = [
 
 
 def test_both_readers_of_the_options_of_run_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The short reader reads what the general one does, and knows every option."""
+    """The short reader accepts the same input as the general one, and knows every option."""
     seen: list[dict[str, object]] = []
 
     def simulate(scenario: str, **options: object) -> None:
@@ -635,7 +635,7 @@ def test_both_readers_of_the_options_of_run_read_the_same(monkeypatch: pytest.Mo
     for line in OTHER:
         assert plain.options_of_run(line.split()) is None, line
     given = {word.partition("=")[0] for line in PLAIN for word in line.split() if word[:2] == "--"}
-    # Inside Annotated typer takes the first name of an option for its default.
+    # With Annotated, typer puts the first name of an option where the default is.
     names = {get_args(option.annotation)[1].default for option in options.values()}
     assert given == names - {...}
     short = inspect.signature(simulated.simulate).parameters

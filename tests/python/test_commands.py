@@ -58,7 +58,7 @@ def test_an_example_of_help_runs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The files that examples name are made first, in an empty folder."""
+    """The test first makes the files that examples name, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     if "capture.pcapng" in line:
         sets = ["--set", "flows.0.size=60 kB", "--pcap", "--out", "out", "--quiet"]

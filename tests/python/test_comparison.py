@@ -1,4 +1,4 @@
-"""Verdicts of a comparison, and room of both sides; no emulation."""
+"""Verdicts of a comparison, and buffers of both sides; without emulation."""
 
 import pytest
 
@@ -21,7 +21,8 @@ def test_the_worst_run_says_how_late_a_row_was() -> None:
     ("emulated", "verdict"),
     [
         ((100.0, 101.0, 102.0), "within 5 %"),
-        ((103.0, 104.5, 106.0), "differs"),  # all above 1, a part above 1.05
+        # the whole interval is above 1, a part of it above 1.05
+        ((103.0, 104.5, 106.0), "differs"),
         ((94.0, 95.5, 97.0), "differs"),
         ((97.0, 104.0, 102.0), "undecided"),
         ((104.0, 104.0, 104.0), "within 5 %"),
@@ -34,7 +35,7 @@ def test_all_of_the_interval_decides(emulated: tuple[float, ...], verdict: str) 
 
 
 def test_the_kernel_has_room_for_as_many_bytes_of_data() -> None:
-    """2304 bytes of memory for a segment of 1448, and never less at most than at first."""
+    """A segment of 1448 bytes takes 2304 bytes of memory; the maximum is at least the default."""
     keys = {
         "tcp.send_buffer": "8 KiB",
         "tcp.receive_window": "100 kB",

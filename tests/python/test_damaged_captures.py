@@ -44,7 +44,7 @@ PATH: dict[str, Any] = {
 }
 
 _EACH_BYTE = 30
-"""Lines of farlink that a byte of a capture may cost; whole captures cost 6 to 7."""
+"""Lines of Python that farlink may run per byte; an undamaged capture needs 6 to 7."""
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def damaged(whole: bytes, chance: random.Random) -> bytes:
 
 
 class Work:
-    """Counts the lines of farlink that are run."""
+    """Counter of the Python lines that farlink runs."""
 
     def __init__(self, most: int) -> None:
         self.lines, self._most = 0, most
@@ -132,7 +132,7 @@ class Work:
 
 
 def read(path: Path, before: Path) -> None:
-    """Read a capture in all ways; each ends with a result or an error of farlink's own."""
+    """Read a capture in all ways; each way returns a result or raises an error of farlink's."""
     ways: list[Callable[[], object]] = [
         lambda: fl.capture(path).summary,
         lambda: fit_path(fl.capture(path).connection()).toml,
@@ -140,7 +140,7 @@ def read(path: Path, before: Path) -> None:
         lambda: fl.fit(before, path),
     ]
     for way in ways:
-        with suppress(FarlinkError):  # the command line prints one in a line
+        with suppress(FarlinkError):  # the command line prints the error in one line
             way()
 
 
@@ -152,7 +152,7 @@ def test_damaged_captures_cost_work_in_proportion(
 ) -> None:
     before, path = tmp_path / "before.pcap", tmp_path / "damaged.pcap"
     before.write_bytes(whole[0])
-    read(before, before)  # imports are no part of the count
+    read(before, before)  # imports do not count
     for seed in seeds:
         chance = random.Random(seed)  # noqa: S311 (a fixed draw)
         chosen = chance.choice(whole)
@@ -245,7 +245,7 @@ def test_ranges_equal_sets_of_bytes() -> None:
 
 def test_many_holes_and_many_blocks_cost_a_search_each() -> None:
     count = 3000
-    # Every second segment is missing, and comes backwards at the end.
+    # Every second segment is missing at first; these come at the end in reverse order.
     order = [*range(0, 2 * count, 2), *range(2 * count - 1, 0, -2)]
     half, other = Half(), Half()
     half.sent = [Sent(n / 1e3, 10 * at, 10, None) for n, at in enumerate(order)]
@@ -256,7 +256,7 @@ def test_many_holes_and_many_blocks_cost_a_search_each() -> None:
         way = build(("a", "b"), half, other, (None, None))
     assert way.sent_again + way.overtaken == count - 1
     assert way.acks["covered"][-1] == 10 * count
-    # As many packets of one content as there are: each arrival fits one of them.
+    # All packets have equal content, so each arrival fits all of them.
     clear = [(n / 1e3, b"%d" % n) for n in range(30)]
     same = [(1 + n, b"same") for n in range(count)]
     arrived = {name: [time + 0.1] for time, name in clear} | {

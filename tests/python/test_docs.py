@@ -1,4 +1,4 @@
-"""The documentation of results is what the registry of the engine says."""
+"""The documentation of results agrees with the engine's registry."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ def traces() -> str:
 
 def column_of(column: Mapping[str, Any]) -> str:
     unit = f" ({column['unit']})" if column["unit"] not in ("", column["name"]) else ""
-    # Those of quantities have a table of their own.
+    # Columns of quantities have their own table.
     names = ", ".join(column["names"]) if column["name"] != "quantity" else ""
     text = "; ".join(filter(None, [names, column["definition"]]))
     return f"`{column['name']}`{unit}" + (f": {text}" if text else "")

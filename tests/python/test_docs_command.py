@@ -1,4 +1,4 @@
-"""`farlink docs`: pages and sections in the terminal, and one line for what is not there."""
+"""`farlink docs`: pages and sections in the terminal, and one-line errors."""
 
 import tomllib
 import webbrowser
@@ -116,7 +116,7 @@ def test_no_browser_is_one_line_with_the_address(
 
 
 def test_a_wheel_brings_the_pages() -> None:
-    """The packager follows the link only where a pattern names it."""
+    """The package includes the linked folder only if a pattern names the files."""
     link = ROOT / "python" / "farlink" / "docs"
     assert link.resolve() == ROOT / "docs"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""The notebooks of examples/ run, and are kept with what they show."""
+"""The notebooks of examples/ run, and are stored with their outputs."""
 
 import importlib.util
 import json
@@ -35,7 +35,7 @@ def test_a_notebook_runs_and_is_kept_executed(path: Path) -> None:
     for before, now in zip(kept["cells"], again["cells"], strict=True):
         assert before["source"] == now["source"]
         if before["cell_type"] == "code":
-            # The same kinds of output: numbers may differ until the notebooks are executed anew.
+            # Only the kinds of output must agree; numbers may differ until the next execution.
             assert before["execution_count"] == now["execution_count"]
             kinds = [sorted(output.get("data", {})) for output in before["outputs"]]
             assert kinds == [sorted(output.get("data", {})) for output in now["outputs"]]
@@ -49,7 +49,7 @@ def test_the_title_of_a_notebook_is_a_heading(path: Path) -> None:
 
 
 def test_a_notebook_shows_what_jupyter_would() -> None:
-    """IPython knows a figure by its methods; one of matplotlib has none unless it is set up."""
+    """IPython shows objects by their methods; a matplotlib figure has none without setup."""
     picture = Picture(figsize=(1, 1))
     assert "image/png" in notebooks._shown(picture)
     assert set(notebooks._shown(Figure(figsize=(1, 1)))) == {"text/plain"}

@@ -1,4 +1,4 @@
-"""Points, executor and store: what was simulated is there once, whole, and found again."""
+"""Points, executor and store: each run is simulated once, stored whole, and found again."""
 
 import subprocess
 import sys
@@ -89,7 +89,7 @@ def test_a_run_that_two_parts_have_counts_once(points: list[Point], tmp_path: Pa
 
 
 def test_parts_that_a_merge_replaced_do_not_count(points: list[Point], tmp_path: Path) -> None:
-    # As when the process that merges is killed before it removes them.
+    # The state after a merging process was killed before it removed the old parts.
     lab = Experiment()
     lab.simulate([(points[0], 4)])
     store = Store(tmp_path / "store")
@@ -158,7 +158,7 @@ def test_a_store_that_another_process_makes_at_the_same_time_is_shared(
 
 
 class _Elsewhere:
-    """An executor with nothing but `submit`, which loses its work once it was told to."""
+    """Executor with only a `submit` method, which loses a task when told to."""
 
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(2)
@@ -198,7 +198,8 @@ def test_what_is_done_when_it_is_stopped_is_kept(points: list[Point], tmp_path: 
     with pytest.raises(KeyboardInterrupt):
         Experiment(tmp_path / "store", tell=tell).simulate([(point, 5000) for point in points])
     done = Store(tmp_path / "store").covered()
-    assert set(done) == {point.key for point in points}  # all points, not all runs of the first
+    # a run of each point, not all runs of the first point
+    assert set(done) == {point.key for point in points}
     assert threading.active_count() < 5
 
 
@@ -241,7 +242,7 @@ def _bits(values: Sequence[float] | np.typing.NDArray[np.float64]) -> bytes:
 def test_a_study_goes_on_from_its_store(tmp_path: Path) -> None:
     from farlink.studies.cache import Cell, SimulationCache
 
-    # Flows not in the order of their names: a store sorts numbers by name.
+    # The flows are not in alphabetical order, but a store sorts numbers by name.
     tree = tomllib.loads(fl.scenarios()["geo-mixed"])
     cell = Cell("mixed", {**tree, "duration": "10 s", "flows": tree["flows"][::-1]})
     held, first = SimulationCache(runs=2), SimulationCache(runs=2, store=tmp_path / "store")

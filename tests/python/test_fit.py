@@ -1,4 +1,4 @@
-"""Estimates of a channel equal the channel, as often as their intervals say."""
+"""Intervals of estimates cover the true parameters of a channel in 95 % of cases."""
 
 import json
 import struct
@@ -22,7 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 def coverage(hits: dict[str, list[bool]]) -> None:
     """Fail unless each 95 % interval held its parameter as often as 95 % would.
 
-    By chance once in 1000 on either side, exactly (binomial).
+    The bound is exact (binomial): chance exceeds it once in 1000 on either side.
     """
     for name, hit in hits.items():
         low, high = binom.ppf(0.001, len(hit), 0.95), binom.ppf(0.999, len(hit), 0.95)
@@ -38,7 +38,7 @@ def chain(loss: float, burst: float, seed: int, packets: int = 20_000) -> Array:
 
 
 def seeds(few: int, many: int) -> pytest.MarkDecorator:
-    """Try `few` samples always, and `many`, which see a smaller fault, in the long tests."""
+    """Always try `few` samples; in the long tests try `many`, which detect a smaller error."""
     return pytest.mark.parametrize("seeds", [few, pytest.param(many, marks=pytest.mark.long)])
 
 
@@ -65,7 +65,7 @@ def test_independent_losses_are_told_and_their_rate_recovered(seeds: int) -> Non
         models.append(fit.loss.model == "independent")
         inside.append(holds(estimate.fit_independent(fit.observed.lost).parameters["loss"], 0.02))
     coverage({"loss": inside})
-    # One more parameter wins by chance if chi-square is above 2, on one side: 8 times of 100.
+    # By chance the model with one more parameter wins 8 times of 100 (chi-square above 2).
     assert sum(models) >= binom.ppf(1e-4, len(models), 0.90)
 
 
@@ -77,7 +77,7 @@ def test_bursts_in_time_are_recovered_whatever_the_times_of_sending(seeds: int) 
         whole = fl.channel(
             "gilbert", loss=0.0256, burst="16.7 ms", seed=seed, packets=100_000, spacing="1 ms"
         )
-        # A sender that is now fast, now slow.
+        # The rate of the sender varies.
         kept = np.sort(random.choice(len(whole), 30_000, replace=False))
         table = pd.DataFrame({"sent": kept * 1e-3, "lost": whole.lost[kept]})
         fit = fl.fit(table, model="time")
@@ -192,7 +192,7 @@ def test_the_stanza_is_a_channel_like_the_one_measured(
 
 @pytest.fixture(scope="module")
 def captures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, fl.Result]:
-    """Both ends of a download over a link that loses in bursts."""
+    """Return captures at both ends of a download over a link with burst losses."""
     directory = tmp_path_factory.mktemp("captures")
     scenario = {
         "name": "captured",
@@ -237,8 +237,8 @@ def test_one_capture_at_the_receiver_tells_losses(captures: tuple[Path, Path, fl
     _, after, result = captures
     fit = fl.fit(after)
     drops = result.data["links"][0]["metrics"]["drops"]["mean"]
-    # Retransmissions that were lost again are not seen, nor is a loss at the end
-    # of a window that is sent again before anything new.
+    # Two kinds of losses are invisible: lost retransmissions, and a loss at the end of a window
+    # whose retransmission comes before new data.
     assert 0.9 * drops <= fit.observed.lost.sum() <= drops
     assert fit.loss.parameters["burst"].mean == pytest.approx(3, rel=0.4)
     assert fit.delay is None
@@ -254,7 +254,7 @@ def test_a_capture_of_the_sender_is_refused(captures: tuple[Path, Path, fl.Resul
 def test_a_capture_of_the_sender_that_began_late_is_refused(
     captures: tuple[Path, Path, fl.Result], tmp_path: Path
 ) -> None:
-    """Without the handshake it shows by what was sent again though nothing is missing."""
+    """A late start is visible: the sender retransmits data of which none is missing."""
     before, after, _ = captures
     late = {}
     for path in (before, after):
@@ -281,7 +281,7 @@ def datagram(number: int, payload: bytes) -> bytes:
 
 
 def pair(tmp_path: Path, lost: Array, contents: list[bytes]) -> tuple[Path, Path]:
-    """Captures of packets sent each 16 ms that take 20 ms."""
+    """Return captures of packets sent every 16 ms with a delay of 20 ms."""
     sent = [(1 + 0.016 * i, content) for i, content in enumerate(contents)]
     came = [(time + 0.02, data) for (time, data), gone in zip(sent, lost, strict=True) if not gone]
     return pcap(tmp_path / "a.pcap", sent), pcap(tmp_path / "b.pcap", came)
@@ -300,7 +300,7 @@ def test_datagrams_that_are_all_alike_are_refused_when_some_are_lost(tmp_path: P
 
 
 def test_packets_sent_twice_are_matched_by_what_delays_leave(tmp_path: Path) -> None:
-    """Each fiftieth is sent again after 160 ms, alike, as a retransmission can be."""
+    """Every fiftieth packet is repeated after 160 ms with equal content, as a retransmission."""
     lost = fl.channel("loss", loss=0.05, seed=2, packets=5000).lost
     contents = [datagram(i % 65536, i.to_bytes(4, "big")) for i in range(len(lost))]
     for i in range(0, len(contents) - 20, 50):
@@ -320,7 +320,7 @@ def test_a_damaged_capture_is_said(
     packets = [(packet.time, packet.data) for packet in packets_of(after)]
     path = after if kind == "pcapng" else pcap(tmp_path / "b.pcap", packets)
     whole = path.read_bytes()
-    place = 4 if kind == "pcapng" else 32  # of the first length
+    place = 4 if kind == "pcapng" else 32  # packets of the first length
     for name, text in (
         ("cut", whole[: len(whole) // 2 + 1]),
         ("length", whole[:place] + b"\xff\xff\xff\x7f" + whole[place + 4 :]),
@@ -341,7 +341,7 @@ def test_few_packets_that_are_not_clear_are_left_out_and_said(tmp_path: Path) ->
     contents[101], lost[101] = contents[100], True
     before, after = pair(tmp_path, lost, contents)
     packets = [(packet.time, packet.data) for packet in packets_of(after)]
-    # Delays from 0 to 40 ms: either of the two may be the one that came.
+    # Delays from 0 to 40 ms: either of two equal packets may have arrived.
     spread = [
         (time + 0.02 * (-1) ** i * (i % 7 == 0), data) for i, (time, data) in enumerate(packets)
     ]

@@ -1,4 +1,4 @@
-"""Folders of results: whole or not there, and emptied of their own files alone."""
+"""Folders of results are complete or absent, and only their own files are removed."""
 
 import json
 import os
@@ -105,7 +105,7 @@ def test_a_tampered_list_removes_nothing(tmp_path: Path, listed: str) -> None:
 
 @pytest.mark.parametrize("kill_at", range(12))
 def test_a_kill_at_any_instant_leaves_no_result_beside_parts(tmp_path: Path, kill_at: int) -> None:
-    """The process ends at its n-th rename or removal: a result.json is never beside half."""
+    """The process ends at its n-th rename or removal; no result.json lies beside partial files."""
     fill(tmp_path, result_json="1", a_csv="1", b_csv="1", c_csv="1")
     code = f"""
 import os, sys

@@ -124,7 +124,7 @@ def test_settled_parts_are_decided_at_every_analysis() -> None:
 def test_a_statement_is_open_until_it_is_settled_either_way(
     p_for: float, p_against: float, *, is_open: bool
 ) -> None:
-    """Order and number each ask for more runs of their own cells, and of no other's."""
+    """An order and a number each request more runs of their own cells alone."""
     item = Evidence(p_for, p_against, ("x",), open=frozenset("ab"))
     other = Evidence(0.0, 1.0, ("y",), open=frozenset("c"))
     expected = {"a", "b"} if is_open else set()
@@ -161,7 +161,7 @@ def test_a_finding_is_open_where_order_or_number_is_open() -> None:
 def test_a_judgement_says_what_it_rests_on(
     order: Evidence | None, number: Evidence | None, legibility: str, ground: Ground
 ) -> None:
-    """A fact is a fact only if no part of it was measured."""
+    """A judgement counts as a fact only if no part of it was measured."""
     item = judge(claim(legibility=legibility), {"x": told(order, number)}, [2])
     assert item.ground is ground
 
@@ -209,7 +209,7 @@ def judged(cells: Cells) -> str:
 
 
 def test_only_open_cells_get_more_runs() -> None:
-    """A settled part keeps its runs, the others get more; quantities use the runs of both."""
+    """A settled part keeps its runs, an open part gets more; shared quantities use all runs."""
     random = np.random.default_rng(1)
     noise = dict(zip("abcd", random.normal(0, 0.1, (4, 40)), strict=True))
     samples = {"a": 5 + noise["a"], "b": 1 + noise["b"], "c": 1 + noise["c"], "d": 1 + noise["d"]}

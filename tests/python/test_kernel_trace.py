@@ -1,4 +1,4 @@
-"""Pictures of the kernel's TCP, from samples that are made up here."""
+"""Figures of the kernel's TCP, from artificial samples."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ DATA = ("10.0.0.3:40002", "10.0.0.1:5201")
 
 
 def emulated(*samples: dict[str, Any]) -> Emulated:
-    """Return an emulation of two hosts, with these samples of sockets."""
+    """Return an emulation of two hosts with these samples of sockets."""
     known = {
         "time_ns": 0,
         "host": 1,
@@ -47,16 +47,16 @@ def emulated(*samples: dict[str, Any]) -> Emulated:
 
 
 def end(pair: tuple[str, str], at_s: float, sent: int, cwnd: int) -> list[dict[str, Any]]:
-    """Return what the client's end tells when so much is acknowledged, with some answers.
+    """Return a sample of the client's socket with this many bytes acknowledged and received.
 
-    The other end is not seen: as that of iperf3, whose server listens for IPv6 too.
+    Samples of the other end are missing, as with iperf3, whose server listens on IPv6.
     """
     row = {"time_ns": int(at_s * 1e9), "local": pair[0], "peer": pair[1]}
     return [row | {"acked": sent, "received": 300 if pair == CONTROL else 0, "cwnd": cwnd}]
 
 
 def test_the_connection_that_carried_most_is_shown_first() -> None:
-    """As of iperf3, whose control connection opens before that of the data."""
+    """Iperf3 opens its control connection before the data connection."""
     samples = end(CONTROL, 0.1, 200, 14_480) + end(DATA, 0.2, 0, 14_480)
     samples += end(CONTROL, 1.0, 400, 14_480) + end(DATA, 1.0, 600_000, 99_000)
     trace = KernelTrace.of(emulated(*samples))
@@ -74,7 +74,7 @@ def test_the_connection_that_carried_most_is_shown_first() -> None:
 
 
 def test_without_a_connection_there_is_nothing_to_draw() -> None:
-    """As of a ping: no flow, an empty table each, and a line instead of a traceback."""
+    """Ping has no flows, so tables are empty, and a line of text replaces a traceback."""
     trace = KernelTrace.of(emulated())
     assert trace.flows == []
     assert len(trace.table("cwnd")) == 0

@@ -1,4 +1,4 @@
-"""Every scenario of the library with every command: no traceback."""
+"""Every command works with every scenario of the library, without a traceback."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ SMALL: dict[str, tuple[str, ...]] = {
     "wlan-west1997": ("duration=2s",),
     "wwan-west1997": ("duration=20s",),
 }
-"""What keeps a run short."""
+"""Options that keep a run short."""
 
 
 def small(name: str) -> list[str]:
@@ -44,7 +44,7 @@ def test_the_list_has_every_scenario() -> None:
 
 
 def said_one_line(code: int, err: str) -> bool:
-    """Whether a command did its work, or said in one line why it cannot."""
+    """Return whether a command succeeded, or reported in one line why it cannot."""
     lines = [line for line in err.splitlines() if not line.startswith("simulating")]
     return code == 0 or (code == 2 and len(lines) == 1 and lines[0].startswith("farlink: error: "))
 
@@ -81,7 +81,7 @@ def test_advice_is_given(
 
     options = ["--runs", "3"]
     if quick or name.startswith(("dumbbell", "gigabit")):
-        # Of a gigabit a full page takes many minutes.
+        # A full page of a gigabit path takes many minutes.
         options += small(name)
     if quick:
         monkeypatch.setattr(work, "CANDIDATES", ("linux-cubic", "linux-bbr"))

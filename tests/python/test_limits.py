@@ -1,4 +1,4 @@
-"""Limits of a transfer: the sentence is true of the measures, and the band of the trace."""
+"""Limits of a transfer: the sentence agrees with the metrics, and the band with the trace."""
 
 import re
 
@@ -18,7 +18,7 @@ def said(result: fl.Result, used: float = 0.5) -> list[str]:
 
 
 def test_the_receive_window_of_geo() -> None:
-    """Five TCPs are equal because of the window: so many bytes per round trip are the rate."""
+    """Five TCPs are equally fast because the receive window per round trip is their rate."""
     tcps = ["reno", "newreno", "sack", "vegas", "westwood+"]
     result = fl.run("geo-omueti2007", tcp=tcps, overrides=GEO)
     (sentence,) = said(result)
@@ -30,7 +30,7 @@ def test_the_receive_window_of_geo() -> None:
     assert match
     trip, rate = float(match[1]), float(match[2])
     assert 8 * 65_535 / trip == pytest.approx(rate, rel=0.005)
-    # Goodput has no headers and begins with a slow start.
+    # Goodput excludes headers and includes slow start, so it is below the rate.
     assert 0.8 * rate < result.summary["goodput"]["mean"].max() / 1e3 < rate
 
 
@@ -48,7 +48,7 @@ def test_the_receive_window_of_geo() -> None:
     ],
 )
 def test_what_limits_others(scenario: str, overrides: dict[str, object], sentence: str) -> None:
-    """The sentence names the greatest share, and its percentage is that of the metrics."""
+    """The sentence names the limit with the largest share, and gives the metric's percentage."""
     result = fl.run(scenario, tcp="sack", overrides=overrides)
     (text,) = said(result)
     assert text.startswith(sentence)
@@ -58,7 +58,7 @@ def test_what_limits_others(scenario: str, overrides: dict[str, object], sentenc
 
 
 def test_tcps_that_differ_are_told_apart() -> None:
-    """Under losses one TCP waits for its congestion window, another for no one thing."""
+    """Under losses the congestion window limits one TCP, and several things limit the other."""
     tcps = ["tahoe", "sack", "hybla"]
     result = fl.run("geo-lossy", tcp=tcps, overrides=GEO)
     text = said(result)
@@ -70,13 +70,13 @@ def test_flows_are_averaged_and_a_full_link_is_told() -> None:
     result = fl.run("fairness-omueti2007", tcp="sack", overrides={"flows.0.size": "1 MB"})
     (text,) = said(result)
     assert re.search(r"65,535 B per [\d.]+ to [\d.]+ ms is [\d.,]+ to [\d.,]+ .bit/s a flow", text)
-    # With a full link in the way the window is no longer what the rate follows from.
+    # If the link is full, the window does not determine the rate.
     (text,) = said(result, used=0.99)
     assert re.search(r"\(\d+ % of the time, mean of 6 flows\); satellite, down, is full$", text)
 
 
 def test_results_without_the_shares_say_nothing(result: fl.Result) -> None:
-    """Results of earlier versions, and of datagrams alone, have no such metrics."""
+    """Results of earlier versions and of datagrams alone have no such metrics."""
     old = fl.Result(
         {
             **result.data,
@@ -98,7 +98,7 @@ def test_results_without_the_shares_say_nothing(result: fl.Result) -> None:
 
 
 def test_shares_of_columns_are_the_time_between_rows() -> None:
-    """A flow with 1 s of handshake, 2 s of one window, then the other; in columns of 2 s."""
+    """A flow has 1 s of handshake, 2 s of one limit, then another; columns have 2 s."""
     flow = Columns(
         {
             "time": np.array([0.0, 1.0, 3.0]),
@@ -113,7 +113,7 @@ def test_shares_of_columns_are_the_time_between_rows() -> None:
 
 
 def test_the_band_shows_the_trace(result: fl.Result) -> None:
-    """Over all of a run, the shares of the band are those of the metrics."""
+    """Over the whole run the shares of the band equal the metrics."""
     trace = result.trace("limits", "sack")
     flow = Columns.of(trace[trace["side"] == "from"])
     metrics = result.data["results"][1]["metrics"]

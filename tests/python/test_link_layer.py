@@ -1,4 +1,4 @@
-"""Links with a protocol, from Python."""
+"""Links with a link-layer protocol, from Python."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def test_frames_are_a_trace(result: fl.Result) -> None:
     # Numbers of new frames follow each other, modulo 128.
     new = information[~information["retransmission"]]
     assert ((new["ns"].diff().dropna() % 128) == 1).all()
-    # An answer to a poll is RR; a poll is an I frame sent again.
+    # The answer to a poll is RR, and a poll is a retransmitted I frame.
     assert set(frames[frames["poll"]]["frame"].astype(str)) <= {"I", "RR"}
     assert 0.1 < frames["lost"].mean() < 0.3
 
@@ -73,7 +73,7 @@ def test_headers_are_compressed() -> None:
     done = fl.run(scenario)
     down = {name: metric["mean"] for name, metric in done.data["links"][0]["metrics"].items()}
     assert down["vj_compressed"] > 200
-    # Three bytes stay of forty; a few more behind a retransmission.
+    # Of forty bytes three remain, and a few more after a retransmission.
     assert 36.8 < down["vj_bytes_saved"] / down["vj_compressed"] <= 37
     assert down["vj_errors"] == down["vj_tossed"] == 0
     written = done.data["scenario"]["links"][0]["header_compression"]

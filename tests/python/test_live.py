@@ -80,8 +80,11 @@ def cache(of: Study, **runs: list[Run]) -> LiveCache:
 
 
 def test_claims_are_judged_on_live_numbers_and_on_nothing_else() -> None:
-    """Left out are claims that need another point, a trace, what the emulator counts otherwise,
-    and those that need no measurement at all."""
+    """Only claims about live numbers are judged on live numbers.
+
+    Not judged are claims that need another point, a trace or a measure that the emulator counts
+    differently, and claims without a measurement.
+    """
     of = study()
     live = cache(
         of,
@@ -169,7 +172,7 @@ def test_live_and_simulated_are_compared_over_the_runs_that_both_have(
 
 
 def test_a_comparison_keeps_agents() -> None:
-    """A scenario without its agents would compare snoop's path as one without snoop."""
+    """Without its agents a scenario would compare snoop's path with a path without snoop."""
     agents = [{"at": "r", "wireless": "air", "kind": "snoop"}]
     lan = {"between": ["a", "r"], "down": {"rate": "10 Mbit/s", "delay": "1 ms"}}
     air = {"name": "air", "between": ["r", "b"], "down": {"rate": "1 Mbit/s", "delay": "1 ms"}}

@@ -1,4 +1,4 @@
-"""Figures that cannot be drawn: one line on standard error, and no other output is lost."""
+"""If a figure cannot be drawn, one line on standard error says so; other output is complete."""
 
 import json
 import warnings

@@ -1,4 +1,4 @@
-"""Flows over TCP beside flows of datagrams: what is of the one kind has nothing of the other."""
+"""TCP flows beside datagram flows: results of one kind contain nothing of the other kind."""
 
 import io
 import re
@@ -66,13 +66,13 @@ def table(result: fl.Result) -> str:
 
 
 def over_run(result: fl.Result, tcp: str) -> list[float]:
-    """Return what the flows over TCP got together in the time of each run."""
+    """Return the joint goodput of all TCP flows over the time of each run."""
     values = result.values["goodput_over_run"].unstack("flow").loc[tcp]
     return list(values["long"] + values["short"])
 
 
 def test_the_medians_are_those_of_the_first_table(mixed: fl.Result) -> None:
-    """No datagram is counted as goodput of a TCP."""
+    """Datagrams do not count in the goodput of a TCP."""
     _, medians = table(mixed).split("median goodput")
     match = re.search(r"sack +([\d.]+) \[", medians)
     assert match
@@ -114,7 +114,7 @@ def test_metrics_of_datagrams_have_a_figure_too(mixed: fl.Result) -> None:
 
 
 def test_the_share_lost_is_of_all_datagrams(mixed: fl.Result) -> None:
-    """A slow flow that loses much has few datagrams: it must not count as half of them."""
+    """A slow flow with many losses has few datagrams, and its weight is small accordingly."""
     rows = [row["metrics"] for row in mixed.data["results"] if row["tcp"] == "sack"][2:]
     for run, item in enumerate(mixed.per_run("loss_rate", "sack", udp=True)):
         lost, came = (
@@ -126,7 +126,7 @@ def test_the_share_lost_is_of_all_datagrams(mixed: fl.Result) -> None:
 
 
 def test_goodput_of_datagrams_is_no_matter_of_how_long_tcp_takes(mixed: fl.Result) -> None:
-    """Datagrams end after 20 s, the files later and under each TCP at another time."""
+    """Datagrams end after 20 s; the files end later, and at different times per TCP."""
     shown = table(mixed).split("datagrams", 1)[1]
     match = re.search(r"sack +[\d,]+ +(?:±\d+ +)?([\d.]+) ", shown)
     assert match, shown
@@ -155,7 +155,7 @@ def test_the_index_of_fairness_is_of_the_flows_over_tcp(mixed: fl.Result) -> Non
 
 
 def test_nearly_equal_runs_have_room_in_their_figure(small: Path) -> None:
-    """Two runs without losses: equal to a few bit/s, and no bar of a median that none has."""
+    """Runs without losses differ by a few bit/s, and no missing median gets a bar."""
     clean = {"links.0.down.channel": {"loss": 0.0}, "flows.0.size": "50 kB"}
     figure = fl.run(small, tcp=["reno", "sack"], runs=2, overrides=clean).plot.box()
     left, right = figure.axes

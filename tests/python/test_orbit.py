@@ -1,4 +1,4 @@
-"""Delay traces from two-line elements, and that a link follows them."""
+"""Delay traces from two-line elements, and links that follow these traces."""
 
 import math
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ def test_sidereal_time_is_that_of_the_almanac() -> None:
     # 280.46062 degrees at J2000.
     result = math.degrees(float(orbit._sidereal(np.array([0.0]))[0]))
     assert result == pytest.approx(280.46062, abs=1e-5)
-    # A sidereal day later it is the same.
+    # The angle repeats after a sidereal day.
     again = math.degrees(float(orbit._sidereal(np.array([86164.0905 / 86400]))[0]))
     assert again == pytest.approx(280.46062, abs=1e-4)
 
@@ -45,7 +45,7 @@ def test_a_satellite_over_the_equator_stands_overhead() -> None:
     below = orbit.Place(0.0, -angle)
     table = orbit.delay_trace(item, below, duration=1, step=1)
     assert table["elevation (deg)"][0] == pytest.approx(90, abs=1)
-    # Up and down again, 780 km, to the 10 km of SGP4's short-period terms.
+    # The path goes 780 km up and down; SGP4's short-period terms change it by 10 km.
     assert table["delay (ms)"][0] == pytest.approx(2 * 780 / 299.792, abs=0.07)
 
 
@@ -56,7 +56,7 @@ def test_delays_are_those_of_the_range_at_each_elevation() -> None:
     radius = 6371.0
     whole = np.sqrt((radius + 780) ** 2 - (radius * np.cos(elevation)) ** 2)
     delay = 2 * (whole - radius * np.sin(elevation)) / 299.792
-    # The Earth is 0.3 % flat, and so are orbits: 3 % of the height.
+    # The Earth and the orbits are flattened by 0.3 %, which is 3 % of the height.
     assert seen["delay (ms)"].to_numpy() == pytest.approx(delay, rel=0.03)
     assert (seen["elevation (deg)"] > 6).all()
     assert table["satellite"].nunique() > 5
@@ -77,10 +77,10 @@ def test_the_satellite_changes_only_when_it_is_chosen_anew() -> None:
     assert len(changes) > 3
     assert np.all(changes % 15 == 0)
     lost = table.loc[table["loss"] == 1, "time (s)"].to_numpy()
-    # From the change on, until the row 0.12 s later.
+    # Packets are lost from a change until the row 0.12 s later.
     assert list(lost) == list(changes)
     assert {round(c + 0.12, 6) for c in changes} <= {round(t, 6) for t in times}
-    # 25 degrees at 550 km: at most 1123 km each way.
+    # At 25 degrees of elevation and 550 km of height a satellite is at most 1123 km away.
     assert table["delay (ms)"].between(2 * 540 / 299.8, 2 * 1150 / 299.8).all()
 
 
@@ -116,7 +116,7 @@ def test_a_link_follows_the_trace(tmp_path: Path) -> None:
     shortest = result.values["rtt_min"].iloc[0]
     low = 2 * table["delay (ms)"].min() / 1000
     assert low < shortest < low + 0.01
-    # The result carries the trace: it runs again without the file.
+    # The result contains the trace, so it can be run again without the file.
     result.to_json(tmp_path / "result.json")
     (tmp_path / "leo.csv").unlink()
     again = fl.run(tmp_path / "result.json")

@@ -1,7 +1,7 @@
-"""Commands of the learn and guides shelves: lessons run as they stand, guides as far as is cheap.
+"""Commands of the learn and guides shelves: lessons are run unchanged, guides where it is cheap.
 
-Every other command of a guide is read: its name, its options and their values must exist. Emulation
-and studies have tests of their own (tests/emulator, test_study.py).
+All other commands of guides are only parsed: their names, options and values must exist. Emulation
+and studies have their own tests (tests/emulator, test_study.py).
 """
 
 import re
@@ -19,13 +19,13 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 
 CHEAP = ("channels sample", "cite", "list", "docs", "run", "plot", "study --list")
-"""Commands of guides that are run; `run` and `plot` where their input is at hand."""
+"""Commands of guides that are run; `run` and `plot` only where their input exists."""
 
 FEWER_RUNS = "3"
 
 
 def shelf(name: str) -> list[str]:
-    """Return the pages of a shelf, those below a page included."""
+    """Return the pages of a shelf and the pages below them."""
     pages = []
     for page, _title, _contents in documentation.shelves()[name]:
         folder = page.removesuffix("/README")
@@ -51,9 +51,9 @@ def write_files(page: str, folder: Path) -> None:
 
 
 def fewer(words: list[str]) -> list[str]:
-    """Return a command with few runs: a test shows that it works, not what its intervals are.
+    """Return a command with few runs: the test checks that the command works, not its intervals.
 
-    Figures of a run take seconds, and the lesson for teachers draws them all.
+    Figures of a run take seconds, and the lesson for teachers draws all figures.
     """
     words = [word for word in words if words[0] != "run" or word != "--plot" or "lesson" in words]
     if "--runs" in words:
@@ -107,7 +107,7 @@ def test_a_command_of_a_guide_has_its_options(page: str) -> None:
 
 
 def read(command: object, words: list[str]) -> None:
-    """Read a command's options and those of the command of a group below it."""
+    """Read the options of a command, and of the command below it in a group."""
     parsed = command.make_context("farlink", list(words), resilient_parsing=False)  # type: ignore[attr-defined]
     with parsed:
         group = getattr(command, "commands", None)

@@ -1,4 +1,4 @@
-"""A plain install: its wheel, and the main commands without the packages of the extras."""
+"""A plain install: the wheel, and the main commands without the packages of the extras."""
 
 import os
 import re
@@ -27,7 +27,7 @@ x = "tcp"
 """
 
 MODULES = {"scipy", "duckdb", "pyarrow", "optuna", "SALib", "distributed", "sgp4", "itur", "xarray"}
-"""Modules that only extras, or tests, bring."""
+"""Modules that only extras or tests install."""
 
 BLOCKED = f"""
 import sys
@@ -75,7 +75,7 @@ def test_the_main_commands_run_without_the_packages_of_the_extras(tmp_path: Path
 
 @pytest.mark.skipif("CI" not in os.environ, reason="would build the extension a second time")
 def test_a_wheel_works_outside_the_checkout(tmp_path: Path) -> None:
-    """The extension is that of the tests, so that packing it takes seconds."""
+    """The wheel has the test's compiled extension, so that it is packed within seconds."""
     maturin = (sys.executable, "-m", "maturin", "build", "--profile", "ci", "--locked")
     subprocess.run(
         [*maturin, "--compatibility", "linux", "--out", str(tmp_path)],
@@ -90,7 +90,7 @@ def test_a_wheel_works_outside_the_checkout(tmp_path: Path) -> None:
     python = str(tmp_path / "env" / "bin" / "python")
     install = [python, "-m", "pip", "install", "--no-index", "--no-deps", "--quiet", str(wheel)]
     subprocess.run(install, cwd=tmp_path, check=True)
-    # The packages that it needs are those of the tests; of these only farlink itself is left out.
+    # The environment uses the packages of the tests, except farlink itself.
     (packages,) = (tmp_path / "env").glob("lib/*/site-packages")
     (packages / "needs.pth").write_text(sysconfig.get_paths()["platlib"] + "\n")
     where = [python, "-c", "import farlink; print(farlink.__file__)"]

@@ -1,4 +1,4 @@
-"""Figures drawn side by side are those of one process, whatever becomes of the others."""
+"""Figures drawn in parallel equal those of one process, even if other processes fail."""
 
 import os
 import signal

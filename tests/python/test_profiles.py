@@ -1,4 +1,4 @@
-"""Profiles: what a kernel does, from the name of a TCP to what is echoed."""
+"""Profiles of kernels, from the name of a TCP to the settings that results repeat."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -208,7 +208,7 @@ def test_a_flat_optimum_does_not_make_a_winner_of_chance() -> None:
 
 
 def test_of_equals_none_is_the_best() -> None:
-    """A flat curve refutes the claim that one of its points is best."""
+    """A flat curve refutes the claim that a point of it is best."""
     flat = {x: Quantity([5 + 0.001 * k for k in range(20)], str(x)) for x in (1, 2, 3)}
     assert best(flat, (2,)).verdict is Verdict.NOT_REPRODUCED
     assert best({**flat, 3: flat[3] * 0.9}, (2,)).verdict is Verdict.REPRODUCED

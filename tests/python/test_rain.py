@@ -1,4 +1,4 @@
-"""Rain fades: the ITU-R models asked the right way round, and what is refused."""
+"""Rain fades: correct calls of the ITU-R models, and refused input."""
 
 import importlib.util
 import json
@@ -21,7 +21,7 @@ STOCKHOLM = "59.33,18.07"
 
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the tests run everywhere; the last of this file asks the package itself."""
+    """Replace itur by recorded values; only the last test of this file uses itur itself."""
     package = recorded_itur.module()
     for name, part in (
         ("itur", package),
@@ -32,14 +32,14 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, name, cast("ModuleType", part))
 
 
-# What itur itself warns of is not ours.
+# Warnings of itur do not concern farlink.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.mark.usefixtures("recorded")
 def test_the_probability_is_the_inverse_of_the_attenuation() -> None:
     place = fl.rain(59.33, 18.07, "20 GHz", satellite=13)
-    # Of a satellite above the horizon by 22.6 degrees, on a round earth.
+    # On a spherical Earth the elevation of the satellite is 22.6 degrees.
     assert place.elevation == pytest.approx(22.6, abs=0.2)
     attenuation = place.table["attenuation"]
     assert attenuation.is_monotonic_increasing
@@ -83,10 +83,10 @@ def test_a_margin_and_a_duration_make_a_channel(capsys: pytest.CaptureFixture[st
 
 @pytest.mark.usefixtures("recorded")
 def test_attenuation_over_time_has_the_distribution_of_the_year() -> None:
-    """Shares of time above the attenuations of P.618, and the autocorrelation of P.1853.
+    """Attenuation exceeds P.618's values in the right shares of time, correlated as in P.1853.
 
-    Rows an hour apart depend on the hour before by exp(-0.72): as (1 + 0.49) / (1 - 0.49) = 2.9
-    fewer independent ones. Bounds are four standard errors.
+    Rows an hour apart have a correlation of exp(-0.72) = 0.49. The number of independent rows is
+    therefore less by (1 + 0.49) / (1 - 0.49) = 2.9. Bounds are four standard errors.
     """
     place = fl.rain(59.33, 18.07, "20 GHz", elevation=25)
     rows = 400_000
@@ -96,7 +96,7 @@ def test_attenuation_over_time_has_the_distribution_of_the_year() -> None:
         share = (series["attenuation"] > place.attenuation(percent)).mean()
         p = percent / 100
         assert share == pytest.approx(p, abs=4 * (2.9 * p * (1 - p) / rows) ** 0.5)
-    # Both of two rows are above the attenuation of 5 % as often as two normal values are.
+    # Two rows exceed the attenuation of 5 % as often as two correlated normal values do.
     wet = (series["attenuation"] > place.attenuation(5.0)).to_numpy()
     both = (wet[1:] & wet[:-1]).mean()
     correlation = np.exp(-3600 * 2e-4)
@@ -117,7 +117,8 @@ def test_a_storm_reaches_its_attenuation_in_the_middle() -> None:
     assert not series.equals(other)
 
 
-# Threshold in dB and bits per symbol of EN 302 307-1, table 13, where each is the best.
+# Threshold in dB and bits per symbol of EN 302 307-1, table 13, of the codes that are each the best
+# somewhere.
 _MODCODS = (
     (-2.35, 0.490243), (-1.24, 0.656448), (-0.30, 0.789412), (1.00, 0.988858), (2.23, 1.188304),
     (3.10, 1.322253), (4.03, 1.487473), (4.68, 1.587196), (5.18, 1.654663), (5.50, 1.779991),
@@ -160,7 +161,7 @@ size = "2 MB"
     )
     assert farlink("run", str(file), "--tcp", "linux-cubic", "--quiet") == 0
     assert farlink("channel", str(file), "--packets", "1000") == 0
-    # The mean rate of the trace is that of the rows, but for the last, which ends it.
+    # The mean rate of the trace is that of all rows except the last, which ends the trace.
     bits = [
         max((b for at, b in _MODCODS if at + 1 <= row), default=0.0) for row in table["esno (dB)"]
     ]

@@ -1,4 +1,4 @@
-"""Result files that are damaged or tampered with: one line, and nothing is written."""
+"""Damaged or forged result files give a one-line error and no output."""
 
 import copy
 import json
@@ -23,7 +23,7 @@ def code_of(*arguments: str) -> int:
 
 
 def renamed(name: str) -> Callable[[dict[str, Any]], None]:
-    """A TCP of the result gets another name, everywhere."""
+    """Rename a TCP of the result everywhere."""
 
     def change(data: dict[str, Any]) -> None:
         data["tcp"][0] = name
@@ -157,7 +157,7 @@ STRANGE: list[object] = [
 
 
 def mutate(data: Any, draw: random.Random) -> None:  # noqa: ANN401 (a tree)
-    """Change one place of a tree: a value, a key, an element more or less."""
+    """Change a place of a tree: a value, a key, or the number of elements."""
     while True:
         inside = [data[key] for key in data] if isinstance(data, dict) else list(data)
         below = [item for item in inside if isinstance(item, dict | list) and item]
@@ -174,7 +174,7 @@ def mutate(data: Any, draw: random.Random) -> None:  # noqa: ANN401 (a tree)
     elif act == 2 and isinstance(data, list):
         data.append(copy.deepcopy(data[key]))
     else:
-        # A copy: a later change may be one inside of it, and a list within itself is no JSON.
+        # A later change may be inside this value; without the copy a list could contain itself.
         data[key] = copy.deepcopy(draw.choice(STRANGE))
 
 

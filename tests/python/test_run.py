@@ -1,4 +1,4 @@
-"""Running from Python: what comes back, and that it comes back again."""
+"""Runs from Python: their results, and that repeated runs give equal results."""
 
 import io
 import json
@@ -85,7 +85,7 @@ def test_every_metric_has_a_unit_and_a_definition(result: fl.Result) -> None:
 
 
 def test_flow_metrics_add_up_over_flows_if_they_are_amounts() -> None:
-    # Amounts are bytes, bits a second and counts, but for the largest of some.
+    # Amounts are bytes, bits per second and counts, except maxima.
     for name, metric in registry.measures("flow").items():
         amount = metric.kind in {"count", "size", "rate"} and not name.endswith("_max")
         assert (metric.of_all([1.0, None, 5.0]) == 6.0) == amount, name
@@ -367,7 +367,7 @@ def test_goodputs_of_a_row_are_those_over_the_run() -> None:
 
 
 def test_what_agents_counted_is_in_the_result(result: fl.Result, tmp_path: Path) -> None:
-    """Each kind of agent has counters of its own, and a result with them is a file as any."""
+    """Each kind of agent has its own counters, and a result with counters is a valid file."""
 
     def metric(value: int) -> dict[str, object]:
         values = [value] * result.runs
@@ -395,14 +395,14 @@ def test_what_agents_counted_is_in_the_result(result: fl.Result, tmp_path: Path)
 
 @pytest.mark.parametrize("runs", [1, 3])
 def test_a_result_file_is_the_document_as_json(small: Path, runs: int) -> None:
-    """The document is written row by row, as `json` would write all of it."""
+    """The result file is written row by row, but equals the output of `json`."""
     result = fl.run(small, tcp=["newreno", "sack"], runs=runs)
     assert result.text == json.dumps(result.data, indent=1, allow_nan=False) + "\n"
     assert "".join(fl.Result(result.data).pieces()) == result.text
 
 
 def test_measures_are_tables_of_columns(small: Path) -> None:
-    """Rows by flow and then by run, nothing measured is null, and the same numbers everywhere."""
+    """Rows are sorted by flow, then by run; missing values are null, and numbers agree."""
     result = fl.run(small, tcp="sack", runs=3)
     text = _farlink.resolve(small.read_text(), "small", [("tcp.variant", "sack")])
     (measures,) = _farlink.simulate([(text, [2, 0])], 1)
@@ -422,7 +422,7 @@ def test_measures_are_tables_of_columns(small: Path) -> None:
 
 
 def test_parts_of_a_batch_have_their_own_runs(small: Path) -> None:
-    """Runs of several scenarios are simulated side by side, and each gets its own."""
+    """Runs of several scenarios are simulated in parallel; each scenario gets its own runs."""
     texts = [_farlink.resolve(small.read_text(), "small", [("seed", str(seed))]) for seed in (1, 2)]
     together = _farlink.simulate([(texts[0], [0]), (texts[1], [3, 1, 2])], 2)
     apart = [_farlink.simulate([(texts[0], [0])], 1)[0]]
@@ -434,7 +434,7 @@ def test_parts_of_a_batch_have_their_own_runs(small: Path) -> None:
 def test_a_large_result_is_written_piece_by_piece(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The text of 1,000 pairs is 40 MB, and its numbers are 3."""
+    """The text of 1,000 pairs has 40 MB, the numbers 3 MB."""
     many = {"flows.0.count": "40"}
     result = fl.run(small, tcp="sack", overrides=many)
     pieces = list(result.pieces())

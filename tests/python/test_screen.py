@@ -1,4 +1,4 @@
-"""Output on a screen: no table cuts a number, names steer no terminal, ASCII is enough."""
+"""Terminal output: no table cuts a number, no name sends control codes, ASCII suffices."""
 
 import copy
 import io
@@ -26,7 +26,7 @@ NUMBER = re.compile(r"(?<![\w.])[-+±]?\d[\d,.]*(?:e[-+]?\d+)?(?![\w.])")
 
 
 class AtAllWidths(Screen):
-    """A console that prints each table at all widths, and looks for its numbers."""
+    """A console that prints each table at all widths, and checks that all numbers are there."""
 
     tables = 0
 
@@ -43,7 +43,7 @@ def check(table: Table, width: int) -> None:
     stream = io.StringIO()
     Screen(stream, color_system=None, width=width).print(table)
     shown = stream.getvalue()
-    # A list of names cuts its descriptions behind a word.
+    # Descriptions in a list of names are cut after a whole word.
     assert not re.search(r"\S…", shown), (width, shown)
     numbers = set(NUMBER.findall(shown))
     for column in table.columns:
@@ -105,7 +105,7 @@ def test_no_table_of_a_command_cuts_a_number(name: str, monkeypatch: pytest.Monk
 
 
 def test_all_commands_print_to_the_one_screen() -> None:
-    """Progress on standard error aside: it holds no table."""
+    """The only exception is progress on standard error, which has no table."""
     folder = Path(text.__file__).parent
     assert issubclass(Screen, Console)
     others = {

@@ -1,4 +1,4 @@
-"""Output that people see: tables, lists, notebooks, progress, completion."""
+"""Output for people: tables, lists, notebooks, progress, completion."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def farlink(*arguments: str) -> int:
 
 
 def test_notebooks_show_results_as_tables(result: fl.Result) -> None:
-    """The numbers of the terminal's table, and its notes, in HTML."""
+    """Notebooks show the numbers and notes of the terminal's table as HTML."""
     shown = result._repr_html_()
     assert "<td" in shown
     assert ">newreno<" in shown
@@ -50,7 +50,7 @@ def test_html_is_escaped() -> None:
 def test_lists_are_short_at_80_columns(
     command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A line for each and a few more, none longer than the terminal."""
+    """A list has a line per entry and a few more, none longer than the terminal."""
     assert farlink(command, "--json") == 0
     rows = json.loads(capsys.readouterr().out)
     monkeypatch.setenv("COLUMNS", "80")
@@ -76,7 +76,7 @@ def test_what_is_named_is_told_whole(
 
 
 def test_piped_tables_have_the_width_of_columns(small: Path) -> None:
-    """COLUMNS holds where standard output is no terminal; without it lines are long."""
+    """COLUMNS sets the width of piped output; without it lines may be long."""
 
     def longest(columns: str) -> int:
         env = {**os.environ, "COLUMNS": columns}
@@ -115,7 +115,7 @@ def test_tables_of_numbers_are_never_cut(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """At 80 columns the spread of many flows fits; where a table cannot, its lines are longer."""
+    """At 80 columns the spread of many flows fits; wider tables get longer lines."""
     monkeypatch.setenv("COLUMNS", columns)
     options = ["--set", "flows.0.count=30", "--set", "flows.0.size=20kB", "--runs", "2"]
     assert farlink("run", str(small), "--tcp", "linux-cubic,linux-bbr", *options) == 0
@@ -129,14 +129,14 @@ def test_tables_of_numbers_are_never_cut(
 
 
 def test_two_runs_are_printed_as_they_are() -> None:
-    """The interval of two runs is 12.7 times their distance: both are shown instead."""
+    """An interval of two runs would be 12.7 times their distance, so both runs are shown."""
     assert goodputs([983e3, 812e3], 1e3) == "897.5 (812, 983)"
     assert goodputs([983e3], 1e3) == "983"
     assert goodputs([983e3, 812e3, 900e3], 1e3) == "898 ±212"
 
 
 def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing of a short run, and of a long one a line each ten seconds."""
+    """A log gets no line of a short run, and a line every ten seconds of a long run."""
     now = 0.0
     tell = line_printer(lambda: now)
     for now in range(35):
@@ -145,7 +145,7 @@ def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_shells_complete_names() -> None:
-    """Scenarios by how they begin, and in a list of TCPs those that are not there yet."""
+    """Completion offers scenarios by prefix, and in a list of TCPs only those not yet named."""
     assert "geo-lossy" in [name for name, _ in complete.scenarios("geo-l")]
     assert complete.tcps("reno,new") == ["reno,newreno"]
     assert "reno,reno" not in complete.tcps("reno,")

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("few_draws")
 
 SAMPLES = 400
 LEVEL = 0.025
-MOST = 0.045  # LEVEL and 2.5 standard errors of the share of so many samples
+MOST = 0.045  # LEVEL plus 2.5 standard errors of a share of this many samples
 
 Values = NDArray[np.float64]
 Law = Callable[[np.random.Generator, int], Values]
@@ -85,14 +85,14 @@ def test_rare_counts_differ_significantly_from_none() -> None:
 
 
 def test_unequal_spreads_do_not_turn_the_sign() -> None:
-    """Of two lognormals that with the higher mean is above, even if its median is lower."""
+    """Of two lognormals the one with the higher mean is above, even if its median is lower."""
     random = np.random.default_rng(5)
     wide, narrow = random.lognormal(0, 1.5, 400), random.lognormal(0.5, 0.1, 400)
     assert above(wide, narrow)[0] < LEVEL
 
 
 def test_a_few_low_values_are_no_tail_above() -> None:
-    """A quantity that is very low in one run of six is below one that never is."""
+    """A quantity that is very low in one of six runs is below one that is never low."""
     broken = np.array([1100.0, 1090, 1120, 6, 1080, 1110])
     steady = np.array([4900.0, 4890, 4910, 4880, 4920, 4900])
     assert above(steady, broken)[0] < 0.001
@@ -163,7 +163,7 @@ def test_draws_are_bartletts_factors(runs: int) -> None:
 
 
 def test_pivots_of_pairs_keep_what_both_share() -> None:
-    """Of 400 pairs whose difference is a hundredth of either, so is the difference of the means."""
+    """Two series differ in pairs by a hundredth of either series, so their means do, too."""
     random = np.random.default_rng(1)
     common = random.normal(0, 1, 400)
     logs = np.column_stack([common, common + random.normal(0, 0.01, 400)])

@@ -1,4 +1,4 @@
-"""What long work and starving flows tell whoever waits: Ctrl-C, short messages, a line."""
+"""Feedback during long work and from starving flows: Ctrl-C, short messages, a line."""
 
 import _thread
 import signal
@@ -63,7 +63,7 @@ def test_slow_and_lossy_flows_of_the_library_do_not_starve(name: str) -> None:
 
 
 def test_ctrl_c_is_heeded_while_a_scenario_is_read() -> None:
-    """A job in the background has SIGINT ignored, so the usual handler is set."""
+    """A background job ignores SIGINT, so the test sets the usual handler."""
     released = threading.Event()
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
 

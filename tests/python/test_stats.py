@@ -83,7 +83,7 @@ def test_the_interval_of_a_median_is_from_the_order_of_the_values() -> None:
     values = [float(value) for value in range(1, 31)]
     item = stats.median_ci95([*values[::-1], None])
     assert (item.mean, item.low, item.high, item.n) == (15.5, 10.0, 21.0, 30)
-    # Six is the least number that has one: the least and the greatest value.
+    # Six values are the fewest with an interval: it goes from the least to the greatest.
     six = stats.median_ci95([3.0, 1.0, 2.0, 6.0, 5.0, 4.0])
     assert (six.mean, six.low, six.high) == (3.5, 1.0, 6.0)
     five = stats.median_ci95([1.0, 2.0, 3.0, 4.0, 5.0])
@@ -121,7 +121,7 @@ def test_the_order_of_runs_does_not_matter_to_the_interval() -> None:
 
 
 def test_what_is_kept_of_distributions_is_what_scipy_has() -> None:
-    """Short runs do without it: the table of Student's t, and the order statistics of medians."""
+    """The tables of Student's t and of order statistics equal SciPy's; short runs need no SciPy."""
     from scipy.special import bdtr, stdtrit
 
     for degrees in (1, 2, 29, 99, 100, 101):
@@ -134,7 +134,7 @@ def test_what_is_kept_of_distributions_is_what_scipy_has() -> None:
 
 
 def test_the_mean_of_equal_values_is_that_value() -> None:
-    """Their sum over their number may be off by a rounding, and look like an interval."""
+    """A rounding error of sum divided by number would look like an interval."""
     for value in (0.1, 363_994.123_456_7, 1 / 3):
         estimate = mean_ci95([value] * 10)
         assert (estimate.mean, estimate.low, estimate.high, estimate.n) == (value, value, value, 10)

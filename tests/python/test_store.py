@@ -1,4 +1,4 @@
-"""The store while others write, and when its files are damaged: right numbers or one line."""
+"""A store with parallel writers or damaged files gives right numbers or a one-line error."""
 
 import subprocess
 import sys
@@ -21,14 +21,14 @@ KEYS = ("first", "second")
 
 
 def numbers(key: str, runs: list[int]) -> Numbers:
-    """Numbers that tell the point, the run and the column that they belong to."""
+    """Return numbers that encode their point, run and column."""
     base = 1000.0 * KEYS.index(key)
     values = [[base + 10 * run + column for column in range(len(LAYOUT))] for run in runs]
     return Numbers(key, LAYOUT, np.array(runs, np.int64), np.array(values))
 
 
 def check(rows: list[Numbers], least: int) -> int:
-    """Check that every number is at its place; return how many runs there are in all."""
+    """Check that every number is at its place; return the number of all runs."""
     for match in rows:
         assert match.layout == LAYOUT
         assert match.runs.tolist()[:least] == list(range(least))
@@ -48,7 +48,7 @@ def store(tmp_path: Path) -> Store:
 def at_first_call(
     monkeypatch: pytest.MonkeyPatch, where: object, name: str, meanwhile: Callable[[], object]
 ) -> None:
-    """Let another process do something just before the first call of a function."""
+    """Run another process just before the first call of a function."""
     original = getattr(where, name)
 
     def called(*args: object, **named: object) -> object:
@@ -96,7 +96,7 @@ def test_a_listing_during_which_parts_were_merged_is_made_again(
     listed = Store._listed
 
     def torn(reader: Store) -> set[str]:
-        # As when the merged part comes behind the place that the listing has reached.
+        # As if a merged part appeared at a place that the listing has already passed.
         monkeypatch.setattr(Store, "_listed", listed)
         names = listed(reader)
         other.tidy(at_least=2)
@@ -120,7 +120,7 @@ def test_a_reader_that_merges_disturb_each_time_keeps_them_from_starting(store: 
         assert row is not None
         return int(row[0])
 
-    # Each attempt before the last loses its parts; the last one has what was there then.
+    # Each attempt before the last finds its parts removed; the last attempt reads all parts.
     assert store.ask(question) == 4 * (6 + asked - 1)
     assert asked > 2
 
@@ -196,7 +196,7 @@ def _flipped(data: bytes) -> bytes:
 
 
 def _one_bit(data: bytes) -> bytes:
-    """Data that zstd still takes: a number differs, and nothing else."""
+    """Change a bit so that zstd still decodes the data, with one different number."""
     at = len(data) // 4
     return data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :]
 
@@ -259,7 +259,7 @@ def test_a_damaged_part_is_named_by_a_merge_too(store: Store) -> None:
 
 
 def cut(path: Path, rows: int) -> None:
-    """Write the first rows of a part again, under the same runs."""
+    """Write the first rows of a part again for the same runs."""
     _, metadata, _ = _farlink.parquet_footer(path.read_bytes())
     data = table.to_bytes(damage.read(path)[np.arange(rows)], metadata)
     path.unlink()
@@ -274,7 +274,7 @@ def test_a_number_that_parquet_still_reads_but_that_differs_is_refused(tmp_path:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    # Parquet itself does not notice.
+    # Parquet does not detect the change.
     rows = table.read(bytes(data)).value
     assert (rows != values.T.ravel()).sum() == 1
     assert (duckdb.read_parquet(str(path)).fetchnumpy()["value"] == rows).all()
@@ -291,7 +291,7 @@ def test_rows_that_do_not_fit_the_runs_of_their_part_are_refused(store: Store) -
 
 
 def test_rows_that_no_part_is_to_blame_for_are_one_line(tmp_path: Path) -> None:
-    """A column that is short in every run of a part is no fault of that part alone."""
+    """A column that is short in every run of a part gives a one-line error without blame."""
     few = Store(tmp_path / "few")
     few.add([numbers("first", [0])])
     (path,) = few.path.glob("part-*")
@@ -302,7 +302,7 @@ def test_rows_that_no_part_is_to_blame_for_are_one_line(tmp_path: Path) -> None:
 
 
 def test_runs_that_several_parts_have_count_once(tmp_path: Path) -> None:
-    """Parts with a run, some and all in common; in views, in numbers, and once they are merged."""
+    """Parts that share some or all runs count them once, in views, numbers and after a merge."""
     made = Store(tmp_path / "store")
     for runs in ([0, 1, 2], [1, 2, 3], [2, 3, 4], [4], [0, 1, 2]):
         made.add([numbers("first", runs)])
@@ -318,7 +318,7 @@ def test_runs_that_several_parts_have_count_once(tmp_path: Path) -> None:
 
 
 def test_a_part_counts_no_more_once_another_replaces_it(store: Store) -> None:
-    """Also to a reader that comes later, while the files of both are there."""
+    """A replaced part does not count, even for a reader that starts while both files exist."""
     parts = {path: path.read_bytes() for path in store.path.glob("part-*")}
     store.tidy(at_least=2)
     (merged,) = store.path.glob("part-*")
@@ -390,7 +390,7 @@ def test_rows_are_a_matrix_or_an_error(store: Store) -> None:
 
 
 def test_every_reader_of_parquet_reads_a_part(store: Store) -> None:
-    """Rows as pyarrow and DuckDB read them are the rows of the store; no number is null."""
+    """Rows read by pyarrow and DuckDB equal the rows of the store; no number is null."""
     store.add([Numbers("third", LAYOUT, np.arange(1), np.array([[1.0, np.nan, -0.0, np.inf]]))])
     store.tidy(at_least=2)
     (path,) = store.path.glob("part-*")
@@ -407,7 +407,7 @@ def test_every_reader_of_parquet_reads_a_part(store: Store) -> None:
 
 
 def test_a_filter_reads_the_rows_of_its_texts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of several row groups, of which a filter leaves some without any row."""
+    """A filter over several row groups reads only the groups with matching rows."""
     monkeypatch.setattr("farlink.experiment.table._GROUP", 8)
     layout = tuple(("flow", "f", f"m{place}") for place in range(5))
     values = np.arange(40.0).reshape(8, 5)

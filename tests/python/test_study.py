@@ -526,7 +526,7 @@ def test_negative_controls_refute_claims_that_hold(tmp_path: Path) -> None:
     held = [j.claim.id for j in result.judgements if j.status == "reproduced"]
     assert [j.claim.id for j in clean.judgements] == held
     assert len(none.judgements) == len(result.judgements)
-    # Equal is not more: a claim that something is not so says little.
+    # With constants no value exceeds another, so claims of no difference hold.
     assert none.green == ["toy2020.fig1.1.loss_helps"]
     page = render(result, {})
     assert "Nothing is lost." in page

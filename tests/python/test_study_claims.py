@@ -1,6 +1,7 @@
-"""Claims that a trial found fitted, too loose or too harsh, judged on numbers given to them.
+"""Tests claims with given numbers, where a trial found claims fitted, too loose or too harsh.
 
-Nothing is simulated: the printed numbers must pass, and those that the text calls wrong must not.
+The test simulates nothing. The printed numbers must pass, and numbers that the text calls wrong
+must fail.
 """
 
 from collections.abc import Callable
@@ -30,7 +31,7 @@ def runs(mean: float, step: float = 1e-4) -> Quantity:
 
 
 def reno_on_the_slow_link(share: float) -> dict[str, Callable[..., Quantity]]:
-    """Give Reno a share of the ideal: 14.14 KB/s, 138.2 s."""
+    """Give Reno 14.14 KB/s of the ideal, so 138.2 s."""
 
     def part(err: str) -> float:
         return 1.0 if err == "none" else share

@@ -1,4 +1,4 @@
-"""The study of 1998 on satellite and mobile links: its record is whole, and its paths are right."""
+"""The study of 1998 on satellite and mobile links: complete record, correct paths."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ FUNCTIONS = STUDY.registry.functions
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    """The model as chosen."""
+    """Return the chosen model."""
     return STUDY.model(SimulationCache(runs=2))
 
 

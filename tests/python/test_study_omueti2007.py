@@ -1,4 +1,4 @@
-"""The study of 2007 on TCP-ADaLR: its record is whole, and what needs no chance comes out."""
+"""The study of 2007 on TCP-ADaLR: complete record, correct values without randomness."""
 
 import pytest
 
@@ -12,7 +12,7 @@ STUDY = find("omueti2007")
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    """The model as chosen, where nothing is random: two runs are as good as ten."""
+    """Return the chosen model without randomness, where two runs equal ten."""
     return STUDY.model(SimulationCache(runs=2))
 
 
@@ -31,7 +31,7 @@ def test_a_window_of_64_kb_bounds_the_download(model: Model) -> None:
 
 
 def test_the_gateway_bounds_it_under_congestion(model: Model) -> None:
-    """50 MiB at 360 kbit/s with headers of 40 bytes, and what losses add."""
+    """A transfer of 50 MiB at 360 kbit/s with headers of 40 bytes takes longer with losses."""
     floor = 50 * 2**20 * (1500 / 1460) * 8 / 360e3
     for tcp in ("sack", "adalr_sack"):
         assert floor < model.time(tcp, "n", congested=True).mean < 1.03 * floor

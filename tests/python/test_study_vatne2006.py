@@ -1,4 +1,4 @@
-"""The study of 2006 on sensor radio and satellite: its record is whole, closed forms come out."""
+"""The study of 2006 on sensor radio and satellite: complete record, correct closed forms."""
 
 import math
 
@@ -14,7 +14,7 @@ FUNCTIONS = STUDY.registry.functions
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    """The model as chosen."""
+    """Return the chosen model."""
     return STUDY.model(SimulationCache(runs=3))
 
 
@@ -33,7 +33,7 @@ def test_table_5_follows_but_for_its_misprints(model: Model) -> None:
 
 
 def test_losses_are_those_of_the_chain(model: Model) -> None:
-    """Each of 26,215 segments is lost with 1 % until it comes: 264.8 are sent again."""
+    """Each of 26,215 segments is lost with 1 % at each attempt, so 264.8 are retransmitted."""
     expected = 26215 * 0.01 / 0.99
     resent = model.resent("newreno", 2, 0.03)
     deviation = math.sqrt(expected * (2 * 4.07 - 1))  # bursts of 4.07

@@ -122,7 +122,7 @@ def test_spread_and_ratio_are_the_statistics_with_their_uncertainty() -> None:
     names = {"x": Quantity(x, "x"), "y": Quantity(y, "y")}
     spread = Expression("spread(x)", "s").value(names)
     assert spread.mean == pytest.approx(np.std(x, ddof=1), rel=1e-3)
-    # A normal sample of 400 tells its deviation to 1 / sqrt(2 n): 3.5 %.
+    # The deviation of a normal sample of 400 has a standard error of 1 / sqrt(2 n) = 3.5 %.
     half = spread.estimate.half_width
     assert half is not None
     assert half == pytest.approx(1.96 * 3 / math.sqrt(800), rel=0.15)
@@ -135,7 +135,7 @@ def test_spread_and_ratio_are_the_statistics_with_their_uncertainty() -> None:
 
 
 def test_the_spread_of_a_sample_covers_its_law() -> None:
-    # The deviation of a normal law lies in the 95 % interval of its jackknife in some 95 %.
+    # The jackknife's 95 % interval covers the deviation of a normal law in about 95 % of cases.
     random, hits = np.random.default_rng(2), 0
     for _ in range(400):
         result = Expression("spread(x)", "s").value({"x": Quantity(random.normal(0, 2, 40), "x")})

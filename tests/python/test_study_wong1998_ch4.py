@@ -29,7 +29,7 @@ MAC_S = 0.010
 
 
 def of(wong: Model, measure: str, *args: object, **factors: object) -> Quantity:
-    """Return a measure that the record does not name, of the flow or of the radio link."""
+    """Return a measure of the flow or the radio link that the record does not name."""
     cell = wong.cell(*args, **factors)
     if measure in ("frames_sent", "drops"):
         return wong.cache.link(cell, "radio", "down", measure)
@@ -37,7 +37,7 @@ def of(wong: Model, measure: str, *args: object, **factors: object) -> Quantity:
 
 
 def test_throughput_without_losses_is_that_of_the_radio_link(wong: Model) -> None:
-    # Five frames a segment, each with a header of 48 bits and a wait of 10 ms in the mean.
+    # A segment has five frames, each with a header of 48 bits and a mean wait of 10 ms.
     per_segment = (SEGMENT_BITS + 5 * 48) / 19_200 + 5 * MAC_S
     expected = 512 * 8 / per_segment
     for ll in ("none", "lapb"):
@@ -63,7 +63,7 @@ def test_segments_without_recovery_are_lost_as_five_independent_frames(wong: Mod
         of(wong, metric, "none", 0.02, data="1 MB")
         for metric in ("segments_sent", "segments_retransmitted", "segments_duplicate")
     )
-    # Losses are the retransmissions that are no duplicates at the receiver.
+    # A retransmission that is no duplicate at the receiver replaces a lost segment.
     loss = ((again - duplicate) / sent).mean
     assert loss == pytest.approx(1 - 0.98**5, abs=0.012)
 
@@ -170,7 +170,7 @@ def test_recovery_delays_are_grouped_by_kind_of_repair() -> None:
 
 
 def test_windows_are_halved_and_grown_to_the_byte(wong: Model) -> None:
-    """The arithmetic of figure 4.2, and that runs obey it."""
+    """Runs obey the arithmetic of figure 4.2."""
     after = STUDY.registry.functions["window_after"]
     assert after(wong, 4096, 0) == 2048
     # A segment at the threshold, then 512 * 512 // cwnd each.
@@ -225,11 +225,11 @@ def test_every_expression_can_be_planned() -> None:
 
 
 def test_figure_4_8_excludes_a_backoff_that_lasts_until_a_sample() -> None:
-    """A segment is lost with p = 1 - 0.9^5 = 0.41 at a PER of 10 %, an RTO is 2 s at least.
+    """A segment is lost with p = 1 - 0.9^5 = 0.41 at a PER of 10 %; an RTO is at least 2 s.
 
-    If any ACK ends the backoff a sender with one segment in flight waits RTO p / (1 - 2 p), which
-    is 4.5 s at least. If the backoff lasts until a sample the mean has no limit from
-    p = 1 - 1 / sqrt(2) on, a PER of 6.7 %. The print passes 5 s at 10 %.
+    If any ACK ends the backoff, a sender with one segment in flight waits RTO p / (1 - 2 p), so at
+    least 4.5 s. If the backoff lasts until a sample, the mean is unlimited for p above 1 - 1 /
+    sqrt(2), a PER of 6.7 %. The printed curve passes 5 s at 10 %.
     """
     lost = 1 - 0.9**5
     least = 2 * lost / (1 - 2 * lost)

@@ -1,4 +1,4 @@
-"""Sweeps: what a file says, the points that follow, and tables, plots and pages of the result."""
+"""Sweeps: sweep files, the points that they give, and tables, plots and pages of results."""
 
 import json
 import math
@@ -254,7 +254,7 @@ def test_what_is_wrong_is_said_in_a_line(
 
 
 def _stopped(sample: Sample, rule: Rule, probability: float) -> tuple[float, float, int]:
-    """Return the mean, half its interval, and the runs at which one stops for 8 %."""
+    """Return the mean, half its interval, and the number of runs at a stop for 8 %."""
     mean, half, runs = math.nan, math.nan, 0
     for runs in rule.analyses:
         part = sample[:runs]
@@ -271,24 +271,25 @@ TRIALS = 1500
 
 
 def test_the_looks_hold_their_level() -> None:
-    """Coverage of the interval where one stops, of samples whose mean is known."""
+    """The interval at the stop covers the known mean of the samples often enough."""
     rng = np.random.default_rng(5)
     rule = Rule(20, 400)
     laws: list[tuple[str, Callable[[int], Sample], float]] = [
         ("normal", lambda n: rng.normal(10, 3, n), 0.945),
         ("uniform", lambda n: rng.uniform(3, 17, n), 0.945),
-        ("exponential", lambda n: 7 + rng.exponential(3, n), 0.925),  # Student's t falls short too
+        # Student's t also covers less than 95 %
+        ("exponential", lambda n: 7 + rng.exponential(3, n), 0.925),
     ]
     for name, draw, least in laws:
         stops = [_stopped(draw(rule.most), rule, (1 + rule.level) / 2) for _ in range(TRIALS)]
         held = sum(abs(mean - 10) <= half for mean, half, _ in stops) / TRIALS
-        # Four standard errors of a share of 95 % in 1500 are 0.0225: far above is what it is.
+        # Four standard errors of a share of 95 % in 1500 are 0.0225.
         assert held >= least, (name, held)
         assert len({runs for _, _, runs in stops}) > 1
 
 
 def test_without_the_wider_interval_the_level_is_not_kept() -> None:
-    """Looking has a cost: plain 95 % intervals miss more often."""
+    """With repeated analyses plain 95 % intervals miss the mean more often."""
     rng = np.random.default_rng(6)
     rule = Rule(3, 400)
     stops = [_stopped(rng.normal(10, 3, rule.most), rule, 0.975) for _ in range(TRIALS)]

@@ -1,4 +1,4 @@
-"""Traces: the run again with its probes on, as tables."""
+"""Traces: the run is repeated with its probes on, and gives tables."""
 
 import json
 import math
@@ -44,8 +44,7 @@ def test_every_trace_is_a_table_with_units(result: fl.Result, name: str) -> None
     units = table.attrs["units"]
     assert units["time"] == "s"
     assert set(units) == set(table.columns) - {"tcp"}
-    # A run over TCP need have no SACK blocks, and has no datagrams, no link with a protocol,
-    # no agent and nothing that passes one.
+    # This TCP run has no datagrams, link protocol or agent, and it may have no SACK blocks.
     without = ("sacks", "datagrams", "frames", "control", "agent", "passages")
     assert name in without or len(table) > 0
 
@@ -82,7 +81,7 @@ def test_arrivals_agree_with_the_counts(result: fl.Result) -> None:
             count = metrics[f"segments_{column}"]["values"][1]
             assert arrivals[column].sum() == count
         assert arrivals["out_of_order"].any()
-        # What was new is all that was sent, each byte once.
+        # The new data are all bytes of the transfer, each once.
         assert arrivals.query("not duplicate")["len"].sum() == 300_000
         segments = result.trace("segments", tcp=tcp, run=1)
         first = segments.drop_duplicates("seq").set_index("seq")["time"]
@@ -129,7 +128,7 @@ def test_throughput_keeps_every_bit(result: fl.Result) -> None:
         step = table["time"].iloc[1] - table["time"].iloc[0]
         carried = table["throughput"].sum() * step / 8
         assert carried + lost == pytest.approx(sent)
-        # The rate, and a packet that began in the bin before.
+        # At most the rate, plus a packet that began in the bin before.
         assert table["throughput"].max() <= 1e6 + 8 * 1500 / step
 
 
@@ -141,7 +140,7 @@ def test_drops_have_their_cause(result: fl.Result) -> None:
         row for row in result.data["links"] if (row["tcp"], row["direction"]) == ("sack", "down")
     )
     assert lost.sum() == row["metrics"]["drops_loss"]["values"][0] > 0
-    # Each segment that was lost was sent again.
+    # Each lost segment was retransmitted.
     again = result.trace("segments", tcp="sack").query("retransmission")["seq"]
     assert set(drops[lost]["seq"].dropna()) <= set(again)
 

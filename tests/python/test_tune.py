@@ -1,4 +1,4 @@
-"""A tuner finds what is known to be best, and says what is true of fresh runs."""
+"""A tuner finds a known optimum, and reports numbers of new runs."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ def test_the_window_that_bounds_a_transfer_is_opened() -> None:
     assert tuned.default == {"tcp.receive_window": "8 kB"}
     best = knob("w", "4 kB..256 kB").number(tuned.best.levels["tcp.receive_window"])
     assert best > 24
-    # What is told is of runs 8 to 15, which chose nothing: a run of the best gives the same.
+    # Reported numbers are from runs 8 to 15, which the search did not use.
     (value,) = tuned.overrides.values()
     again = fl.run(PATH, runs=16, overrides={"tcp.receive_window": value})
     fresh = again.per_run("goodput", "sack")[8:]
@@ -55,7 +55,7 @@ def test_the_window_that_bounds_a_transfer_is_opened() -> None:
 
 
 def test_the_luck_of_the_best_of_many_is_not_told() -> None:
-    """A knob that does nothing here: its best looks better in the search, and is not."""
+    """A knob without effect has a best value that looks better in the search only by luck."""
     tree = {**PATH, "tcp": {"variant": "sack"}}
     tuned = fl.tune(tree, {"tcp.max_retransmits": "10..15"}, trials=6, runs=2, confirm=6)
     assert tuned.verdict == "undecided"
@@ -119,7 +119,7 @@ def test_a_search_for_less_takes_the_least() -> None:
 
 
 class Numbers(Experiment):
-    """A lab whose values are known: by the window of a point, or of the scenario."""
+    """A lab with known values, by the window of a point or of the scenario."""
 
     def __init__(self, values: Mapping[str, Mapping[str, list[float]]]) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ class Numbers(Experiment):
 
 
 def test_finalists_are_told_apart_by_runs_that_the_search_did_not_see() -> None:
-    """Lucky in its first two runs, and worse over four: the other is taken."""
+    """A finalist is lucky in its first two runs and worse over four, so the other is chosen."""
     lab = Numbers(
         {
             "8 kB": {"goodput": [9.0, 9.0, 1.0, 1.0, 1.0, 1.0]},
@@ -316,7 +316,7 @@ _SATELLITE = {
 @pytest.mark.parametrize("plr", [0.0, 0.02])
 @pytest.mark.parametrize("variant", _SATELLITE)
 def test_the_joint_optimisation_of_leung1998_is_found(variant: str, plr: float) -> None:
-    """At least what Table 4.4 has: run by run, over fresh runs, it is not below it."""
+    """Over new runs the result is not below the setting of Table 4.4, run by run."""
     channel = {"satellite": {"b": 0.01, "g": 0.05, "loss": plr, "loss_size": "1518 B"}}
     down = {"rate": "1.544 Mbit/s", "delay": "298 ms", **({"channel": channel} if plr else {})}
     up = {"rate": "1.544 Mbit/s", "delay": "298 ms"}
@@ -375,7 +375,7 @@ def _download(
 def _against(
     tree: Mapping[str, object], vary: Mapping[str, object], table: Mapping[str, object]
 ) -> tuple[Tuned, Estimate]:
-    """Return what is found, and how far it is above the table's setting, over fresh runs."""
+    """Return the result, and its gain over the table's setting in new runs."""
     tuned = fl.tune(tree, vary, trials=40, runs=5, confirm=20)
     runs = [fl.run(tree, runs=30, overrides=item) for item in (tuned.overrides, table)]
     ours, theirs = (run.per_run("goodput", run.tcp[0])[10:] for run in runs)

@@ -48,7 +48,7 @@ def run(tmp_path: Path, name: str, flows: str, **options: object) -> fl.Result:
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> fl.Result:
-    # The datagrams come first: figures of TCP must find the other flow.
+    # The datagrams come first: figures of TCP must still find the TCP flow.
     return run(tmp_path_factory.mktemp("udp"), "mixed", CBR + FILE, tcp=["reno", "sack"], runs=3)
 
 
@@ -111,7 +111,7 @@ def test_the_figure_shows_delays_and_losses(mixed: fl.Result) -> None:
 
 
 def test_no_flow_hides_the_others(tmp_path: Path) -> None:
-    """The slow of two flows is drawn last, and both names have a visible mark."""
+    """The slower of two flows is drawn last, and both names have a visible mark."""
     fast = CBR.replace("voice", "video").replace("64 kbit/s", "640 kbit/s")
     both = run(tmp_path, "both", CBR + fast)
     (axes,) = both.plot.delay().axes

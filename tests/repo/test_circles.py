@@ -1,4 +1,4 @@
-"""No circle of sources that can only be understood together."""
+"""No circle of imports among source files."""
 
 import ast
 import re
@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CRATES = sorted(path.parent.name for path in (ROOT / "crates").glob("*/src"))
 
-# A reader keeps two files in mind that lead to each other. Larger circles are exceptions, and must
-# not grow.
+# Two files may import each other, because a reader can keep both in mind. Larger circles are
+# exceptions, and must not grow.
 LARGEST_CIRCLE: dict[str, int] = {}
 
 COMMENT = re.compile(r"//[^\n]*|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
@@ -44,7 +44,7 @@ class Module:
 
 
 def leaves(tree: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Each path of `a::{b, c::d as e}`, and the name that it gets."""
+    """Return each path of `a::{b, c::d as e}` with its local name."""
     head, brace, rest = tree.strip().partition("{")
     prefix = tuple(part for part in head.strip().split("::") if part)
     if not brace:
@@ -76,7 +76,7 @@ def modules(crate: str) -> dict[tuple[str, ...], Module]:
 
 
 def defined_in(crate: str, module: Module, path: tuple[str, ...], seen: int = 0) -> Module | None:
-    """The file that a path leads to, through whatever re-exports it."""
+    """Return the file that a path leads to, through any re-exports."""
     known = modules(crate)
     here, rest = module.name, list(path)
     while rest and rest[0] in {"crate", "super", "self"}:
@@ -97,7 +97,7 @@ def defined_in(crate: str, module: Module, path: tuple[str, ...], seen: int = 0)
 
 
 def circles(uses: dict[str, set[str]]) -> list[set[str]]:
-    """The largest sets of files each of which leads to each other one."""
+    """Return the largest sets of files that all lead to each other."""
     reach = {name: set(targets) for name, targets in uses.items()}
     changed = True
     while changed:
@@ -132,12 +132,12 @@ def test_no_circle_of_many_files(crate: str) -> None:
 
 
 def test_no_circle_in_python() -> None:
-    """Imports within functions count; those for type checkers alone do not."""
+    """Imports within functions count, but not imports for type checkers alone."""
     assert not [sorted(circle) for circle in circles(imports())]
 
 
 def test_no_library_module_needs_the_command_line() -> None:
-    """Only `farlink.entry`, which starts it, does."""
+    """Only `farlink.entry`, which starts the command line, imports it."""
     users = {
         name
         for name, targets in imports().items()
@@ -148,7 +148,7 @@ def test_no_library_module_needs_the_command_line() -> None:
 
 @cache
 def imports() -> dict[str, set[str]]:
-    """Return the modules of the package that each module imports at some time."""
+    """Return the modules of the package that each module imports at any time."""
     root = ROOT / "python"
     paths = {
         ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
@@ -168,7 +168,7 @@ def imports() -> dict[str, set[str]]:
 
 
 def executed(tree: ast.AST) -> Iterator[ast.AST]:
-    """Each node outside `if TYPE_CHECKING`."""
+    """Return each node outside `if TYPE_CHECKING`."""
     for node in ast.iter_child_nodes(tree):
         if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
             yield node

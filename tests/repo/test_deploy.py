@@ -1,4 +1,4 @@
-"""The systemd units and the image recipe name what there is."""
+"""The systemd units and the image recipe name files and options that exist."""
 
 import configparser
 import re
@@ -16,7 +16,7 @@ UNITS = sorted(DEPLOY.glob("*.service"))
 
 
 def unit(path: Path) -> configparser.ConfigParser:
-    """Read a unit, none of which has a key twice but those that a list may have."""
+    """Read a unit file; only keys with lists may occur twice."""
     parser = configparser.ConfigParser(interpolation=None, delimiters=("=",))
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read_string(path.read_text(encoding="utf-8"))
@@ -32,7 +32,7 @@ def test_units_start_commands_with_options_that_there_are(path: Path) -> None:
     command = typer.main.get_command(commands._application([name]))
     (command,) = getattr(command, "commands", {name: command}).values()
     options = {option for param in command.params for option in param.opts}
-    # Those of the comments, which are what OPTIONS may be, are among them.
+    # Options in comments count, because they are suggestions for OPTIONS.
     written = set(re.findall(r"(?<!\S)(?:OPTIONS=)?(--[a-z]+)", path.read_text("utf-8")))
     assert {argument for argument in arguments if argument.startswith("--")} <= options
     assert written <= options
@@ -42,7 +42,7 @@ def test_units_start_commands_with_options_that_there_are(path: Path) -> None:
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
 def test_units_do_not_start_again_what_is_wrong(path: Path) -> None:
-    """Exit codes as docs/emulator/control.md has them: 2 is bad input, 130 the end by SIGINT."""
+    """Units do not restart after exit codes 2 (bad input) and 130 (end by SIGINT)."""
     service = unit(path)["Service"]
     assert service["RestartPreventExitStatus"] == "2"
     assert (service["KillSignal"], service["SuccessExitStatus"]) == ("SIGINT", "130")
@@ -67,7 +67,7 @@ def test_the_emulators_page_leads_to_them() -> None:
 
 
 def test_the_image_copies_the_folders_that_links_of_the_package_name() -> None:
-    """A wheel has the pages through a link to docs/, and cannot be built without its target."""
+    """A wheel gets the pages through a link to docs/, so its build needs that folder."""
     copied = re.findall(r"^COPY (\S+) \S+$", (DEPLOY / "Containerfile").read_text("utf-8"), re.M)
     links = [path for path in (ROOT / "python").rglob("*") if path.is_symlink()]
     assert links

@@ -1,4 +1,4 @@
-"""The check of the built documentation site finds what it is for."""
+"""The check of the documentation site finds the faults that it is written for."""
 
 import sys
 from pathlib import Path

@@ -19,17 +19,17 @@ DOCUMENTS = [
 PATH = re.compile(r"[a-z_.][\w.-]*(?:/[\w.*-]+)*/?")
 SUFFIXES = (".rs", ".py", ".toml", ".md", ".lock")
 
-# What a run or a reader makes, and what other programs have.
+# Files made by a run or a reader, and files of other programs.
 ELSEWHERE = re.compile(
     r"(?:\./)?(?:farlink-out|demo|results|\.venv|target)(?:/|$)"
     r"|(?:satellite|moving|a|link|path|figure)\.toml"
 )
 
 
-# A word in capitals stands for what the reader puts there; a suffix alone is no file.
+# A word in capitals is a placeholder, and a suffix alone is no file.
 PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b|^\.\w+$")
 
-# Of ns-3, whose sources a page compares with.
+# Names of ns-3, whose sources a page cites.
 OTHERS = {"TcpSocketBase::ProcessAck"}
 
 
@@ -45,7 +45,7 @@ def tracked() -> frozenset[str]:
 
 @cache
 def endings() -> frozenset[str]:
-    """Every file and folder, by each way to name it from some folder on."""
+    """Return every file and folder, named from each folder above it."""
     names = set()
     for name in tracked():
         parts = name.split("/")
@@ -56,7 +56,7 @@ def endings() -> frozenset[str]:
 
 @cache
 def sources() -> dict[str, frozenset[str]]:
-    """The words of every source, by its path."""
+    """Return the words of every source by its path."""
     return {
         name: frozenset(re.findall(r"\w+", (ROOT / name).read_text(encoding="utf-8")))
         for name in tracked()
@@ -78,7 +78,7 @@ def defines(module: str, name: str) -> bool:
 
 @cache
 def words() -> frozenset[str]:
-    """Every word of the sources."""
+    """Return all words of the sources."""
     return frozenset().union(*sources().values())
 
 
@@ -89,7 +89,7 @@ def quoted(document: Path) -> list[str]:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_paths_that_documents_name_exist(document: Path) -> None:
-    """A path is what has a slash and begins with one of the project's folders, or is a source."""
+    """A path contains a slash and begins with a folder of the project, or is a source file."""
     folders = {name.split("/")[0] for name in tracked() if "/" in name}
     missing = []
     for name in quoted(document):
@@ -105,7 +105,7 @@ def test_paths_that_documents_name_exist(document: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_code_that_documents_name_exists(document: Path) -> None:
-    """Types, `module::item`, `Type.method`, `function()`: each word of them is in the sources."""
+    """Each word of types, `module::item`, `Type.method` and `function()` is in the sources."""
     missing = []
     for name in set(quoted(document)) - OTHERS:
         bare = re.sub(r"\(.*\)$", "", name)
@@ -115,7 +115,7 @@ def test_code_that_documents_name_exists(document: Path) -> None:
         if bare.startswith(".") or not (called or typed or scoped):
             continue
         first, *rest = re.split(r"\W+", bare)
-        # An item of a module is defined in that module.
+        # A module defines its own items.
         if scoped and first.islower() and not defines(first, rest[0]):
             missing.append(name)
         missing += [name for word in rest if word not in words()]
@@ -142,7 +142,7 @@ print(*missing)
 
 
 def test_what_documents_call_by_the_packages_name_needs_no_further_import() -> None:
-    """`farlink.module.name` after `import farlink` alone, each in a process of its own."""
+    """`import farlink` alone makes `farlink.module.name` usable, tested in a new process each."""
     names = {
         match[1]
         for document in DOCUMENTS

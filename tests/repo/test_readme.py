@@ -1,4 +1,4 @@
-"""Examples of the README work as they stand there."""
+"""Examples of the README work unchanged."""
 
 import os
 import re
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
-# A test shows that a command works, not what its intervals are.
+# The test checks that a command works, not its intervals.
 FEWER_RUNS = "2"
 
 
@@ -72,10 +72,10 @@ def anchors(page: Path, document: Path) -> set[str]:
 def test_every_farlink_command_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In this process, but for the first: it takes a second less each time.
+    """All commands except the first run in this process, which saves a second each.
 
-    What takes long is done once: the figures of a run, and no study, of which the targets that
-    are named must be there (tests/python/test_study.py runs one of them).
+    Slow commands run at most once: the figures of a run are drawn once. Of a study only the names
+    of targets are checked; tests/python/test_study.py runs a study.
     """
     (scenario,) = blocks("toml")
     (tmp_path / "satellite.toml").write_text(scenario, encoding="utf-8")

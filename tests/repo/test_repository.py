@@ -1,4 +1,4 @@
-"""The repository keeps its own rules."""
+"""The repository obeys its own rules."""
 
 import json
 import re
@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Lines of a source file above which it is likely to have two subjects, and above which it has.
+# Above the first length a source file probably has two subjects, above the second certainly.
 LONG_FILE = 800
 TOO_LONG_FILE = 1000
 
@@ -22,7 +22,8 @@ TOO_LONG_FILE = 1000
 MACHINE_PATH = re.compile(r"(?<![\w.~*)}/-])/(?:work|root|home|Users|tmp)/")
 REGISTRY_HOST = re.compile(r"(?:pypi|pythonhosted|crates|npmjs)[.](?:org|io|com)\b")
 
-# Licences that may be linked into the program. An expression needs one of each AND clause.
+# Licences that may be linked into the program. Each AND clause of an expression needs such a
+# licence.
 PERMISSIVE = set(tomllib.loads((ROOT / "deny.toml").read_text("utf-8"))["licenses"]["allow"])
 
 
@@ -43,7 +44,7 @@ def test_no_file_names_a_machine_or_a_registry() -> None:
     entries = []
     for path in tracked_files():
         if path.name == "Cargo.lock":
-            continue  # Cargo writes its index's address into it
+            continue  # Cargo writes the address of its index into this file
         try:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
@@ -68,7 +69,7 @@ def test_every_licence_of_the_web_tree_is_permissive() -> None:
     packages = web_lock()
     licences = {name: entry.get("license") for name, entry in packages.items() if name}
     others = {name: licence for name, licence in licences.items() if not permissive(licence)}
-    assert set(others.values()) <= {"BlueOak-1.0.0"}  # permissive, and of tools alone
+    assert set(others.values()) <= {"BlueOak-1.0.0"}  # a permissive licence of tools
     assert [name for name in others if not packages[name].get("dev")] == []
 
 
@@ -115,7 +116,8 @@ def test_every_crate_is_of_the_registry_and_has_one_version() -> None:
     packages = manifest("Cargo.lock")["package"]
     others = [package for package in packages if package["name"] not in own_crates()]
     assert [other["name"] for other in others if "checksum" not in other] == []
-    assert len({other["source"] for other in others}) == 1  # no git, no other index
+    # no dependency from git or from another index
+    assert len({other["source"] for other in others}) == 1
     versions = [(package["name"], package["version"]) for package in packages]
     # An older version of a crate that deny.toml names, as "crate:version".
     skipped = [entry.split(":") for entry in manifest("deny.toml")["bans"]["skip"]]
@@ -144,7 +146,7 @@ def test_every_clause_needs_a_permissive_choice(expression: str | None) -> None:
 
 
 def test_the_lock_pins_every_package_and_holds_every_direct_one() -> None:
-    # An extra is what not everyone wants; its tests are skipped without it.
+    # Extras are optional; tests that need an extra are skipped without it.
     assert python_dependencies(extras=False) <= pinned("requirements-dev.lock")
     docs = {normalised(requirement) for requirement in documentation()}
     assert docs <= pinned("requirements-docs.lock")
@@ -152,7 +154,7 @@ def test_the_lock_pins_every_package_and_holds_every_direct_one() -> None:
 
 
 def pinned(lock: str) -> set[str]:
-    """Return the packages of a lock file, each of which has one version."""
+    """Return the packages of a lock file, each with its only version."""
     lines = (ROOT / lock).read_text(encoding="utf-8").splitlines()
     matches = [re.fullmatch(r"([\w.-]+)==[\w.]+", line) for line in lines]
     assert all(matches), [line for line, match in zip(lines, matches, strict=True) if not match]
@@ -183,7 +185,7 @@ def web_lock() -> dict[str, dict[str, Any]]:
 
 
 def tracked_files() -> Iterator[Path]:
-    """The files of the repository: what git tracks or would add."""
+    """Return the files that git tracks or would add."""
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():
         pytest.skip("not a git checkout: there is no list of the project's files")
@@ -222,13 +224,13 @@ def cargo_dependencies() -> set[str]:
 
 
 def python_dependencies(*, extras: bool = True) -> set[str]:
-    """Names of the run-time, build and development requirements in pyproject.toml."""
+    """Return the run-time, build and development requirements in pyproject.toml."""
     project = manifest("pyproject.toml")
     requirements = list(project["project"].get("dependencies", []))
     requirements += project["build-system"]["requires"]
     if extras:
         for name, group in project["project"].get("optional-dependencies", {}).items():
-            requirements += group if name != "all" else []  # it names the other extras
+            requirements += group if name != "all" else []  # this extra names the other extras
     requirements += project["dependency-groups"]["dev"]
     return {
         normalised(re.split(r"[^\w.-]", requirement, maxsplit=1)[0]) for requirement in requirements
@@ -254,7 +256,7 @@ def test_recorded_figures_of_peers_have_a_case_to_stand_beside() -> None:
 
 
 def test_a_release_has_function_names_and_no_debug_information() -> None:
-    """Debug information is most of a wheel; without names a backtrace tells nothing."""
+    """Debug information is most of a wheel's size; without names a backtrace is useless."""
     profiles = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["profile"]
     assert profiles["release"]["strip"] == "debuginfo"
     assert "debug" not in profiles["release"]

@@ -1,4 +1,4 @@
-"""No function and no struct too large to read at once."""
+"""No function and no struct is too large to read at once."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 MOST_LINES = 70
 MOST_FIELDS = 25
-# Larger functions and structs, each with its size; a size must not grow.
+# Functions and structs above the limits, with their sizes, which must not grow.
 EXCEPTIONS: dict[str, int] = {}
 
 FUNCTION = re.compile(r"^( *)(?:pub(?:\([^)]*\))? )?(?:(?:const|async|unsafe) )*fn (\w+)")
@@ -23,7 +23,7 @@ TEST_FILE = re.compile(
 
 
 def without_tests(text: str) -> list[str]:
-    """Lines of a Rust source, with the items of tests left empty."""
+    """Return the lines of a Rust source with the items of tests left empty."""
     lines = text.split("\n")
     number = 0
     while number < len(lines):
@@ -36,7 +36,7 @@ def without_tests(text: str) -> list[str]:
 
 
 def end_of_item(lines: list[str], start: int) -> int:
-    """Number of the line behind the item that starts at a line, by its indentation (rustfmt)."""
+    """Return the number of the line after the item, found by its indentation (rustfmt)."""
     indent = lines[start][: len(lines[start]) - len(lines[start].lstrip())]
     first = start
     while lines[first].lstrip().startswith(("#[", "///", "//")):
@@ -49,7 +49,7 @@ def end_of_item(lines: list[str], start: int) -> int:
 
 @cache
 def sources() -> list[Path]:
-    """Rust files of the crates, without the files of test modules."""
+    """Return the Rust files of the crates without files of test modules."""
     paths = sorted(ROOT.glob("crates/*/src/**/*.rs"))
     tests = set()
     for path in paths:
@@ -60,7 +60,7 @@ def sources() -> list[Path]:
 
 
 def rust() -> Iterator[tuple[str, int, int]]:
-    """Each function and struct: its name, its lines or fields, and the most of these."""
+    """Yield each function and struct: name, number of lines or fields, and the limit."""
     for path in sources():
         lines = without_tests(path.read_text(encoding="utf-8"))
         for number, line in enumerate(lines):
@@ -76,7 +76,7 @@ def rust() -> Iterator[tuple[str, int, int]]:
 
 
 def python() -> Iterator[tuple[str, int, int]]:
-    """Each function, its lines, and the most of these."""
+    """Yield each function with its number of lines and the limit."""
     for path in sorted((ROOT / "python").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -88,7 +88,7 @@ def test_functions_and_structs_fit_on_a_page() -> None:
     large = {name: size for name, size, most in [*rust(), *python()] if size > most}
     grown = {name: size for name, size in large.items() if size > EXCEPTIONS.get(name, 0)}
     assert not grown, grown
-    # An exception that is no longer needed goes.
+    # An exception that is no longer needed must be removed.
     assert not {name: EXCEPTIONS[name] for name in EXCEPTIONS.keys() - large.keys()}
 
 

@@ -1,4 +1,4 @@
-"""A skip that the list does not allow is a failure on a CI machine."""
+"""On a CI machine a skip that the list does not allow is a failure."""
 
 import itertools
 import os
@@ -74,9 +74,9 @@ def folder(tmp_path: Path) -> Path:
 def test_a_skip_needs_a_row_on_a_ci_machine(folder: Path) -> None:
     assert outcomes(folder) == {"passed": 1, "skipped": 5, "xfailed": 1}
     counts = outcomes(folder, CI="true")
-    # What a mark skips fails while the test is set up, which pytest calls an error.
+    # A test skipped by a mark fails during setup, which pytest reports as an error.
     assert counts == {"failed": 3, "error": 1, "passed": 1, "skipped": 1, "xfailed": 1}
-    # What the installer said that it could not get is allowed to be missing.
+    # Tools that the installer reported as unavailable may be missing.
     counts = outcomes(folder, CI="true", FARLINK_NO_TOOLS="tshark rocket")
     assert counts == {"failed": 3, "passed": 1, "skipped": 2, "xfailed": 1}
 

@@ -1,5 +1,8 @@
-"""Our runs beside those of ns-3: the rows of ns3/results.csv, the same cases here, and how far
-apart two means may be."""
+"""Runs of farlink beside runs of ns-3.
+
+The module has the rows of ns3/results.csv, runs the equal cases here, and gives the allowed
+distance of two means.
+"""
 
 import csv
 import math
@@ -16,7 +19,7 @@ from paths import geo, terrestrial
 __all__ = ["FOLLOWS_RFC", "METRICS", "Mean", "Row", "ours", "rows"]
 
 FOLLOWS_RFC = "3.37-rfc"
-"""The engine that was changed where it departs from the RFCs (ns3/README.md)."""
+"""The changed engine: ns-3, corrected where it departs from the RFCs (ns3/README.md)."""
 
 METRICS = (
     "goodput",
@@ -31,7 +34,7 @@ RUNS = 100
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over `n` runs with the standard deviation of one."""
+    """A mean over `n` runs with the standard deviation of a run."""
 
     mean: float
     sd: float
@@ -50,8 +53,8 @@ class Mean:
     def distance(self, other: "Mean", *, count: bool) -> float:
         """Return the difference in standard errors of the difference.
 
-        The variance of a count is taken as at least that of a Poisson variable: thirty runs
-        without a time-out do not mean that there can be none.
+        The variance of a count is taken as at least that of a Poisson variable. Otherwise thirty
+        runs without a time-out would mean that time-outs never happen.
         """
         variance = self.sd**2 / self.n + other.sd**2 / other.n
         if count:
@@ -63,7 +66,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Row:
-    """A case of ns-3."""
+    """Case of ns-3."""
 
     case: str
     engine: str
@@ -121,7 +124,7 @@ def _row(fields: dict[str, str]) -> Row:
 
 
 def tcp_alike(row: Row) -> dict[str, Any]:
-    """Return what ns-3 does, in our words. Each line has its reason in ns3/README.md."""
+    """Return the settings that make farlink behave as ns-3; ns3/README.md has the reasons."""
     tcp: dict[str, Any] = {
         "variant": "cubic" if row.tcp == "cubic" else "sack" if row.sack else "newreno",
         "receive_window": f"{row.window} B",
@@ -144,7 +147,7 @@ def tcp_alike(row: Row) -> dict[str, Any]:
 
 
 def scenarios(row: Row) -> Iterator[tuple[dict[str, Any], int]]:
-    """Scenarios with how often each is run: alike to ns-3, PPP's two bytes a packet included."""
+    """Scenarios equal to ns-3's, with PPP's two bytes per packet, and their numbers of runs."""
     tcp = tcp_alike(row)
     if row.case.startswith("geo"):
         yield geo(tcp, row.size, ber=row.ber, overhead="2 B"), 1 if row.lossless else RUNS
@@ -182,5 +185,5 @@ def _ours(index: int) -> dict[str, Mean]:
 
 
 def ours(row: Row) -> dict[str, Mean]:
-    """Run the case here."""
+    """Run the case with farlink."""
     return _ours(rows().index(row))

@@ -1,6 +1,7 @@
-"""Anchors: paths over which a kernel or ns-3 was measured, with what was measured there.
+"""Anchors: paths over which a kernel or ns-3 was measured, with their measured goodputs.
 
-Each is run here as it was run there. `theirs` and the recorded goodput of `ours` are in bit/s.
+farlink runs each path with equal settings. `theirs` and the recorded goodput of `ours` are in
+bit/s.
 """
 
 import csv
@@ -24,31 +25,31 @@ KERNEL = Path(__file__).parent / "kernel"
 RECORD = Path(__file__).parent / "recorded" / "anchors.csv"
 
 KERNEL_SHARE = 0.10
-"""Share that a mean may be off a kernel's, beside what chance does."""
+"""Share by which farlink's mean may differ from a kernel's, in addition to chance."""
 
 _KERNEL_OF_ROWS = {"bbr": "bbr"}
-"""Rows without a profile that a kernel's runs are for, too: version 1 of BBR has one source."""
+"""Rows without a profile that are also compared with a kernel: BBR version 1 has one source."""
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """Case with a measurement that is not ours."""
+    """Case with an external measurement."""
 
     row: str
     source: str
-    """Origin: "kernel", "published", "ns-3" or "ns-3, changed"."""
+    """Origin of the measurement: "kernel", "published", "ns-3" or "ns-3, changed"."""
     case: str
     window: int
-    """Window of the grid that the path's is nearest to, in its logarithm."""
+    """Window of the grid that is nearest to the path's window, on a logarithmic scale."""
     trees: tuple[tuple[Mapping[str, Any], int], ...]
-    """Scenarios with how often each is run."""
+    """Scenarios with their numbers of runs."""
     tcp: str | None
-    """TCP that is put over the scenarios, where they do not name theirs."""
+    """TCP of the scenarios that name no TCP."""
     keys: Mapping[str, object]
     theirs: tuple[float, ...]
-    """Goodput there: of each run with the losses of that run here, or a range."""
+    """External goodput: of each run, with the losses of the same run here, or a range."""
     share: float
-    """Share that ours may be off theirs."""
+    """Share by which farlink's goodput may differ from `theirs`."""
     lossy: bool
     """Whether packets were lost."""
     paired: bool = False
@@ -58,7 +59,7 @@ class Anchor:
         return f"{self.row}, {self.source}, {self.case}"
 
     def uses(self, goodputs: tuple[float, ...]) -> str:
-        """Return median and range of the use of the link, in % of what survives the loss."""
+        """Return median and range of the use of the link, in % of the rate left by the loss."""
         down = self.trees[0][0]["links"][0]["down"]
         rate = float(down["rate"].removesuffix(" bit/s"))
         survives = 1 - down.get("channel", {}).get("loss", 0.0)
@@ -70,7 +71,7 @@ class Anchor:
 
     @cached_property
     def points(self) -> list[tuple[Point, int]]:
-        """Return the scenarios, resolved, with how often each is run."""
+        """Return the resolved scenarios with their numbers of runs."""
         return [
             (Point.of(tree, tcp=self.tcp, overrides=self.keys), runs) for tree, runs in self.trees
         ]
@@ -78,15 +79,15 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Ours:
-    """Goodput here of each run."""
+    """Goodput of each run of farlink."""
 
     goodputs: tuple[float, ...]
 
     def ratio(self, anchor: Anchor) -> tuple[float, float]:
-        """Return ours over theirs, and its standard error.
+        """Return the ratio of `ours` to `theirs`, and its standard error.
 
-        A range has no error: ours is held to its nearer end. Runs with heavy losses (medians
-        of six and more) are told by their medians.
+        A range has no error, so `ours` is compared with the nearer end of the range. With heavy
+        losses (medians of at least six) medians are compared instead of means.
         """
         here = statistics.fmean(self.goodputs)
         if not anchor.paired:
@@ -184,7 +185,7 @@ def _published() -> Iterator[Anchor]:
 
 def _ns3() -> Iterator[Anchor]:
     for tcp, settings, there, share in PAIRS:
-        # The names of classes that are not in ns-3 are those of changed ones.
+        # Class names that ns-3 does not have belong to changed classes.
         source = "ns-3" if there in ("TcpNewReno", "TcpVegas", "TcpBbr") else "ns-3, changed"
         keys = "".join(f", {key.rpartition('.')[2]} = {value}" for key, value in settings.items())
         case = f"GEO, 10 MiB, BER 1e-6, 1 MiB window, {there}{keys}"
@@ -214,7 +215,7 @@ def of(row: str) -> list[Anchor]:
 
 
 def run(anchors: Iterable[Anchor], jobs: int | None = None) -> dict[str, Ours]:
-    """Run anchors here."""
+    """Run anchors with farlink."""
     anchors = list(anchors)
     lab = Experiment(jobs=jobs)
     lab.simulate(pair for anchor in anchors for pair in anchor.points)
@@ -231,7 +232,7 @@ def run(anchors: Iterable[Anchor], jobs: int | None = None) -> dict[str, Ours]:
 
 
 def write(ours: dict[str, Ours]) -> None:
-    """Write the record, of all anchors that there are."""
+    """Write the record of all anchors."""
     RECORD.parent.mkdir(exist_ok=True)
     with RECORD.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")

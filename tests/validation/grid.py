@@ -1,9 +1,9 @@
-"""Grid of paths that each TCP is run over: window x round trip x loss x flows.
+"""Grid of paths for each TCP: window x round trip x loss x number of flows.
 
-The window of a path is the number of segments of 1,500 bytes that its rate and its round-trip
-time hold. As many may wait in its queue, and the receive window is twice the path's, so that a
-lone flow neither drains the link nor overflows the queue. What is measured is the second half
-of a run: the bytes that arrive in order between `start` and `end`.
+The window of a path is the number of segments of 1,500 bytes that its rate times its round-trip
+time holds. The queue has room for the window once more, and the receive window is twice the path's
+window. A single flow therefore neither drains the link nor overflows the queue. Measured is the
+second half of a run: the bytes that arrive in order between `start` and `end`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,13 +21,13 @@ RTTS_MS = (20, 100, 600)
 LOSSES = (0.0, 1e-4, 1e-3, 0.01, 0.05, 0.15)
 FLOWS = (1, 8)
 BURST = 3
-"""Mean number of packets of a burst of losses (a Gilbert channel)."""
+"""Mean number of packets in a burst of losses (Gilbert channel)."""
 
 _SEGMENTS = {1e-4: 12_000, 1e-3: 12_000, 0.01: 8_000, 0.05: 4_000, 0.15: 2_000}
-"""Segments of a run, which takes at least what `_least_ms` says and at most `_LONGEST_RTTS`."""
+"""Segments of a run by loss; the run lasts from `_least_ms` to `_LONGEST_RTTS` round trips."""
 
 _FULL = 0.85
-"""Share of a link without losses below which a start, or what it lost, is waited for."""
+"""Share of a link; a run without losses below it is measured again for longer."""
 
 _LONGEST_RTTS = 4_000
 _LONGEST_MS = 400_000
@@ -35,7 +35,7 @@ _LONGEST_MS = 400_000
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """A path of the grid, with the number of flows over it."""
+    """Path of the grid with its number of flows."""
 
     window: int
     rtt_ms: int
@@ -45,12 +45,12 @@ class Cell:
 
     @property
     def rate(self) -> int:
-        """Return the bits per second of the link."""
+        """Return the rate of the link in bit/s."""
         return self.window * 12_000_000 // self.rtt_ms
 
     @property
     def runs(self) -> int:
-        """Return how many seeds are run: nothing is random without losses."""
+        """Return the number of seeds; without losses nothing is random, so one is enough."""
         if self.loss == 0:
             return 1
         if self.loss > 0.1:
@@ -76,7 +76,7 @@ CELLS = tuple(
 
 @dataclass(frozen=True)
 class Measured:
-    """Measurement of a cell: bytes that arrived between `start` and `end`, run by run."""
+    """Measurement of a cell: bytes that arrived between `start` and `end`, for each run."""
 
     cell: Cell
     start_ms: int
@@ -85,13 +85,13 @@ class Measured:
 
     @property
     def shares(self) -> list[float]:
-        """Return goodput over the rate of the link, run by run."""
+        """Return goodput over the rate of the link, for each run."""
         seconds = (self.end_ms - self.start_ms) / 1e3
         return [8 * item / seconds / self.cell.rate for item in self.delivered]
 
 
 def rows() -> list[str]:
-    """Return the names of all TCPs: the rows of the table, then those of the profiles."""
+    """Return the names of all TCPs: first the rows of the table, then the profiles."""
     profiles = source.profiles()
     return [*fl.variants().index] + [
         f"{name}-{tcp}" for name in profiles if name != "rfc" for tcp in profiles[name]["tcp"]
@@ -127,7 +127,7 @@ def point(row: str, cell: Cell, end_ms: int) -> Point:
 
 
 def measure(row: str, cells: Sequence[Cell], jobs: int | None = None) -> list[Measured]:
-    """Measure cells of a TCP: a short run finds how long the others are to be."""
+    """Measure cells of a TCP; a short run first gives the length of the other runs."""
     lab = Experiment(jobs=jobs)
     first = [point(row, cell, _least_ms(cell)) for cell in cells]
     lab.simulate((item, 1) for item in first)
@@ -140,7 +140,7 @@ def measure(row: str, cells: Sequence[Cell], jobs: int | None = None) -> list[Me
 
 
 def prolonged(row: str, measured: list[Measured], jobs: int | None = None) -> list[Measured]:
-    """Measure again, for eight times as long, where nothing is lost and the link is not full."""
+    """Measure cells without losses whose link is not full again, eight times as long."""
     slow = [
         (item.cell, 4 * item.end_ms, 8 * item.end_ms)
         for item in measured
@@ -153,13 +153,13 @@ def prolonged(row: str, measured: list[Measured], jobs: int | None = None) -> li
 def rerun(
     row: str, cells: Iterable[tuple[Cell, int, int]], jobs: int | None = None
 ) -> list[Measured]:
-    """Measure cells between times that are known."""
+    """Measure cells between recorded times."""
     lab = Experiment(jobs=jobs)
     pairs = [
         (cell, start, end, point(row, cell, start), point(row, cell, end))
         for cell, start, end in cells
     ]
-    # The longest first: all threads are busy to the end.
+    # The longest runs come first, so that all threads are busy to the end.
     wanted = [(item, cell.runs) for cell, _, _, *both in pairs for item in both]
     lab.simulate(reversed(wanted))
     measured = []
@@ -176,7 +176,7 @@ def _least_ms(cell: Cell) -> int:
 
 
 def _end_ms(cell: Cell, segments: float) -> int:
-    """Return when a run ends that has as many segments as are wanted, by those of a first run."""
+    """Return the end of a run with the wanted number of segments, by the rate of a first run."""
     least = _least_ms(cell)
     if cell.loss == 0:
         return least

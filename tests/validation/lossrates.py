@@ -1,4 +1,4 @@
-"""Runs under random loss, for the test and for the figure."""
+"""Runs under random loss, for a test and for a figure."""
 
 import math
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ SECONDS = 300
 
 @dataclass(frozen=True)
 class Point:
-    """Mean goodput with its 95 % interval, and what the formulas say: segments per second.
+    """Mean goodput with its 95 % interval, and the rates of the formulas, in segments per second.
 
-    Their RTT and T0 are measured, as in the papers: mean of the samples, and mean time-out
-    that was in force.
+    As in the papers, RTT and T0 of the formulas are measured: the mean of the samples, and the mean
+    time-out in force.
     """
 
     mean: float

@@ -1,8 +1,8 @@
-"""Every TCP of the table over a matrix of paths, held against the others.
+"""Runs every TCP of the table over a matrix of paths, and compares it with the others.
 
 .venv/bin/python tests/validation/matrix.py
 
-makes the tables of "Every TCP over every path" in docs/validation.md anew.
+updates the tables of "Every TCP over every path" in docs/validation.md.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from report import put, table
 
 __all__ = ["CELLS", "LEAST", "PATHS", "REASONS", "Cell", "measure", "reason", "relative"]
 
-#: A TCP whose rate is a smaller part of the median TCP's has a reason below.
+#: A TCP needs a reason below if its rate is a smaller share of the median TCP's rate.
 LEAST = 1 / 5
 
 FLOWS = (1, 8)
@@ -28,7 +28,7 @@ LOSSES: dict[str, dict[str, Any] | None] = {
 
 @dataclass(frozen=True)
 class Path:
-    """Link, alike both ways, and what is sent over it: `size` kB, all flows together."""
+    """Link, equal in both directions, and the `size` in kB of all flows together."""
 
     rate: str
     delay: str
@@ -65,7 +65,7 @@ CELLS = [Cell(path, loss, flows) for path in PATHS for loss in LOSSES for flows 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why these TCPs are far below the others, on these paths with these losses."""
+    """Reason why these TCPs are far below the others on these paths with these losses."""
 
     tcps: set[str]
     paths: set[str]
@@ -112,7 +112,7 @@ REASONS = [
 
 
 def reason(tcp: str, cell: Cell) -> Reason | None:
-    """The first reason for this TCP to be slow here."""
+    """Return the first reason for this TCP to be slow in this cell, if any."""
     return next(
         (
             item
@@ -139,7 +139,7 @@ def scenario(cell: Cell) -> dict[str, Any]:
 
 
 def measure(cell: Cell, tcps: list[str], runs: int) -> dict[str, float]:
-    """Seconds until the last file has arrived, median of the runs, by TCP; each must arrive."""
+    """Return the median seconds until the last file arrived, by TCP; all files must arrive."""
     result = fl.run(scenario(cell), tcp=tcps, runs=runs)
     seconds = {}
     for tcp in tcps:
@@ -153,7 +153,7 @@ def measure(cell: Cell, tcps: list[str], runs: int) -> dict[str, float]:
 
 
 def relative(seconds: dict[str, float]) -> dict[str, float]:
-    """The rate of each TCP, over that of the median one."""
+    """Return the rate of each TCP over the rate of the median TCP."""
     middle = median(seconds.values())
     return {tcp: middle / second for tcp, second in seconds.items()}
 
@@ -193,7 +193,7 @@ def reason_list(rates: dict[Cell, dict[str, float]]) -> str:
 
 
 def listed(cells: Iterable[tuple[str, Cell, float]]) -> str:
-    """Per TCP where it is below, and the least it has."""
+    """Return for each TCP the cells below the bound, and its lowest value."""
     by_tcp: dict[str, list[tuple[Cell, float]]] = {}
     for tcp, cell, value in cells:
         by_tcp.setdefault(tcp, []).append((cell, value))

@@ -1,4 +1,4 @@
-"""Numbers of a result, present for sure: every run here has a value for every metric asked for."""
+"""Numbers of a result that must exist: runs here have a value for every requested metric."""
 
 import farlink as fl
 

@@ -1,4 +1,4 @@
-"""Theory without the engine: window arithmetic, Mathis 1997, Padhye 1998, RFC 9438."""
+"""Models without the engine: window arithmetic, Mathis 1997, Padhye 1998, RFC 9438."""
 
 import heapq
 import math
@@ -13,18 +13,18 @@ def mathis(loss: float, rtt: float, ack_every: int) -> float:
     eq. 3), with C = sqrt(3/2) for an ACK per packet and sqrt(3/4) for one per two (Table 1,
     periodic losses).
 
-    It is the rate of congestion avoidance alone: no time-outs, no window limit.
+    It is the rate of congestion avoidance alone, without time-outs and window limit.
     """
     return math.sqrt(1.5 / ack_every) / (rtt * math.sqrt(loss))
 
 
 def padhye(loss: float, rtt: float, ack_every: int, first_timeout: float) -> float:
-    """Return the rate at which segments arrive, in segments per second (Padhye, Firoiu, Towsley
-    and Kurose 1998 and 2000: the full model with time-outs, its throughput rather than its send
-    rate), for a window that never limits.
+    """Return the rate at which segments arrive, in segments per second (Padhye, Firoiu, Towsley and
+    Kurose 1998 and 2000), for an unlimited window. It is the throughput of the full model with
+    time-outs, not its send rate.
 
-    `first_timeout` is their T0, in seconds. Their losses are correlated: when a packet is
-    lost, all after it in that round are lost too.
+    `first_timeout` is their T0 in seconds. Losses in their model are correlated: all packets of a
+    round after a lost packet are lost, too.
     """
     p, b = loss, ack_every
     c = (2 + b) / (3 * b)
@@ -43,7 +43,7 @@ def cubic(loss: float, rtt: float, c: float = 0.4, beta: float = 0.7) -> float:
     """Return the rate of CUBIC in segments per second (RFC 9438, equation 6), for periodic losses
     and a window that never limits.
 
-    The window grows at least as that of an AIMD whose average is Reno's, by 4.3.
+    The window grows at least as fast as that of an AIMD with Reno's average (section 4.3).
     """
     window = math.pow(c * (3 + beta) / (4 * (1 - beta)), 0.25) * math.pow(rtt / loss, 0.75)
     return max(window / rtt, mathis(loss, rtt, 1))
@@ -52,8 +52,9 @@ def cubic(loss: float, rtt: float, c: float = 0.4, beta: float = 0.7) -> float:
 class GeoTransfer:
     """A lossless download over the path of `paths.geo`, segment by segment.
 
-    The window is two segments, one more with each ACK, up to the 44 full segments that
-    65,535 bytes hold. Four transmitters send first in, first out. That is all; times in seconds.
+    The window starts at two segments and grows by one with each ACK, up to the 44 full segments
+    that 65,535 bytes hold. Four transmitters send first in, first out. The model has nothing else.
+    Times are in seconds.
     """
 
     WINDOW = 65_535 // MSS
@@ -81,8 +82,8 @@ class GeoTransfer:
         reply = self._cross(syn, self._syn, back=False)
         opened = self._cross(reply, 40, back=True)
         sent = acked = acks = arrived = 0
-        waiting = 0  # arrived and not acknowledged
-        timer = 0  # number of the delayed-ACK timer that counts
+        waiting = 0  # segments that arrived and are not acknowledged
+        timer = 0  # number of the current delayed-ACK timer
         self._push(opened, "ack", 0)
         finished = math.inf
         while self._queue:
@@ -113,7 +114,7 @@ class GeoTransfer:
         return finished
 
     def _cross(self, now: float, size: int, *, back: bool) -> float:
-        """Send a packet over both links and return when it arrives."""
+        """Send a packet over both links, and return its time of arrival."""
         for hop in (2, 3) if back else (0, 1):
             byte, delay = self.HOPS[hop]
             self._free[hop] = max(now, self._free[hop]) + size * byte

@@ -8,8 +8,11 @@ Scenario = dict[str, Any]
 
 
 def geo(tcp: Scenario, size: str, *, ber: float = 0.0, overhead: str = "0 B") -> Scenario:
-    """A download over a geostationary satellite: 10 Mbit/s and 10 ms to the gateway, then
-    2048 kbit/s down and 256 kbit/s up, 250 ms each way; queues without a limit."""
+    """A download over a geostationary satellite.
+
+    The first link has 10 Mbit/s and 10 ms. The satellite link has 2048 kbit/s down, 256 kbit/s up,
+    and 250 ms each way. Queues are unlimited.
+    """
     satellite: Scenario = {"delay": "250 ms", "overhead": overhead}
     if ber > 0:
         satellite["channel"] = {"ber": ber}
@@ -35,8 +38,10 @@ def geo(tcp: Scenario, size: str, *, ber: float = 0.0, overhead: str = "0 B") ->
 def terrestrial(
     tcp: Scenario, flow: Scenario, *, delay: str, queue: int, loss: float, overhead: str
 ) -> Scenario:
-    """100 Mbit/s without delay, then 10 Mbit/s both ways with a drop-tail queue towards the
-    receiver; random loss per packet in the direction of the data."""
+    """A path of 100 Mbit/s without delay, then 10 Mbit/s in both directions.
+
+    The queue towards the receiver is drop-tail, and each data packet is lost at random.
+    """
     bottleneck: Scenario = {"rate": "10 Mbit/s", "delay": delay, "overhead": overhead}
     down = {**bottleneck, "queue": {"packets": queue}}
     if loss > 0:
@@ -61,11 +66,13 @@ def terrestrial(
 
 
 def random_loss(tcp: Scenario, loss: float, *, seconds: int, first_window: int) -> Scenario:
-    """Return a bulk flow where the formulas for random loss hold: 1 Gbit/s, so that nothing queues,
-    100 ms round trip, a window that never limits, loss of data packets only.
+    """Return a bulk flow to which the formulas for random loss apply.
 
-    `first_window` segments is the first slow-start threshold: a run starts near the window
-    it will have, instead of in a slow start that the formulas know nothing of.
+    The rate of 1 Gbit/s prevents queues, the round trip takes 100 ms, the window is no limit, and
+    only data packets are lost.
+
+    The first slow-start threshold is `first_window` segments. A run therefore starts near its later
+    window instead of in a slow start, which the formulas do not cover.
     """
     direction = {"rate": "1 Gbit/s", "delay": "50 ms"}
     return {

@@ -1,4 +1,4 @@
-"""Record of the grid: a file for each TCP in recorded/, a line for each cell."""
+"""Record of the grid: recorded/ has a file per TCP with a line per cell."""
 
 import csv
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ def write(row: str, measured: Iterable[Measured]) -> None:
 
 
 def read(row: str) -> dict[Cell, Measured]:
-    """Read the record of a TCP; empty if there is none."""
+    """Read the record of a TCP; return an empty record if there is no file."""
     path = DIRECTORY / f"{row}.csv"
     if not path.exists():
         return {}

@@ -1,4 +1,4 @@
-"""Draws docs/img/validation-loss and makes the tables of docs/validation.md anew.
+"""Draws docs/img/validation-loss and updates the tables of docs/validation.md.
 
 .venv/bin/python tests/validation/report.py
 """
@@ -100,7 +100,7 @@ def table(lines: list[list[str]]) -> str:
 
 
 def put(name: str, text: str) -> None:
-    """Replace what the page has between the marks of this name."""
+    """Replace the text between the marks of this name on the page."""
     begin, end = f"<!-- begin: {name} -->\n", f"<!-- end: {name} -->"
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(begin)

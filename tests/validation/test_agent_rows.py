@@ -1,4 +1,4 @@
-"""Every TCP heeds what agents tell a sender: partial acknowledgments and notices."""
+"""Every TCP reacts to signals of agents to a sender: partial acknowledgments and notices."""
 
 import tomllib
 
@@ -27,14 +27,14 @@ to = "mobile"
 size = "500 kB"
 """
 FADE = '{ outage = { start = "1.2 s", duration = "3 s" } }'
-"""Longer than the time-out of any of them."""
+"""Length of a fade: longer than the time-out of any TCP."""
 FINE = {"tick": "20 ms", "tries": 300}
-"""The agent notices before the sender does, and goes on."""
+"""Settings with which the agent notices a fade before the sender does, and keeps trying."""
 ROWS = "tahoe reno p-tcp newreno sack vegas bbr cubic hybla westwood scps peach linux-cubic"
 
 
 def timeouts(row: str, agent: dict[str, object], tcp: dict[str, object]) -> float:
-    """Time-outs of the sender."""
+    """Return the time-outs of the sender."""
     scenario = tomllib.loads(SCENARIO.replace("CHANNEL", FADE))
     scenario["agents"][0].update(agent)
     scenario["tcp"].update(tcp)
@@ -46,13 +46,16 @@ def timeouts(row: str, agent: dict[str, object], tcp: dict[str, object]) -> floa
 
 @pytest.mark.parametrize("row", ROWS.split())
 def test_agents_keep_the_timer_of_each_row(row: str) -> None:
-    """In a fade the sender times out, and does not while an agent tells it that it tries: a row
-    that a word does not reach, or that does not heed it, would time out as before."""
+    """In a fade the sender does not time out while an agent reports its attempts.
+
+    Without the agent the sender times out. A row that a signal does not reach, or that ignores it,
+    would still time out.
+    """
     alone = timeouts(row, {"kind": "snoop", **FINE}, {})
     partial = timeouts(row, {"kind": "ackp", "repeat": True, **FINE}, {"ackp": "restart"})
     noticed = timeouts(row, {"kind": "ebsn", **FINE}, {"ebsn": True})
     assert alone > 0
-    # The timer of p-tcp is finer than the agent's.
+    # The timer of p-tcp is shorter than the agent's.
     most = 1 if row == "p-tcp" else 0
     assert partial <= most < alone
     assert noticed <= most < alone

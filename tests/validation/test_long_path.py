@@ -1,6 +1,8 @@
-"""Six TCPs over a GEO link with bit errors and a window of 1 MiB, here and in ns-3.44
-(ns3/long_path.csv): the same order, and means that agree once what ns-3 does otherwise is
-configured here or mended there."""
+"""Six TCPs over a GEO link with bit errors and a window of 1 MiB, here and in ns-3.44.
+
+ns3/long_path.csv has the runs of ns-3. The order of the TCPs is equal. The means agree once farlink
+is configured as ns-3 or ns-3 is corrected.
+"""
 
 import csv
 import functools
@@ -46,7 +48,7 @@ LONG_PATH = {
     "flows": [{"from": "server", "to": "client", "size": "10 MiB"}],
 }
 
-# TCP and settings here, class in ns-3, how far the means may be apart.
+# TCP and settings in farlink, class in ns-3, allowed relative difference of the means.
 PAIRS: list[tuple[str, dict[str, object], str, float]] = [
     ("sack", {"tcp.reduce_from": "pipe", "tcp.byte_counting": "off"}, "TcpNewReno", 0.04),
     ("hybla", {"tcp.reduce_from": "pipe"}, "TcpHyblaRho", 0.04),
@@ -59,7 +61,7 @@ PAIRS: list[tuple[str, dict[str, object], str, float]] = [
 
 @functools.cache
 def theirs() -> dict[str, float]:
-    """Mean goodput by class of ns-3, in bit/s, over 40 runs."""
+    """Return the mean goodput of each class of ns-3 in bit/s, over 40 runs."""
     path = Path(__file__).parent / "ns3" / "long_path.csv"
     with path.open(newline="") as file:
         return {row["tcp"]: float(row["goodput_mean"]) for row in csv.DictReader(file)}
@@ -67,7 +69,7 @@ def theirs() -> dict[str, float]:
 
 @functools.cache
 def goodput(tcp: str) -> float:
-    """Mean goodput here, with the settings of `PAIRS`."""
+    """Return farlink's mean goodput with the settings of `PAIRS`."""
     settings = next(settings for name, settings, _, _ in PAIRS if name == tcp)
     result = fl.run(LONG_PATH, tcp=[tcp], runs=RUNS, overrides=settings)
     return mean(result, "goodput", tcp)
@@ -80,7 +82,7 @@ def test_goodput_is_that_of_ns3(tcp: str, there: str, apart: float) -> None:
 
 def test_the_order_is_the_same() -> None:
     here = {there: goodput(tcp) for tcp, _, there, _ in PAIRS}
-    # Hybla and BBR are at the capacity of the link, and so not apart from each other.
+    # Hybla and BBR both reach the capacity of the link, so their order is undefined.
     slow = [name for name in here if name not in ("TcpHyblaRho", "TcpBbr")]
     by_ours = sorted(slow, key=lambda name: here[name])
     assert by_ours == sorted(slow, key=lambda name: theirs()[name])

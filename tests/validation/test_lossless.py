@@ -1,4 +1,4 @@
-"""The lossless download over a geostationary satellite: arithmetic says what must come out."""
+"""The duration of a lossless download over a geostationary satellite equals the arithmetic."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def test_the_time_is_that_of_the_window_segment_by_segment(
 
 
 def test_the_time_is_the_handshake_slow_start_and_full_windows() -> None:
-    """By hand, within 1 %: 44 segments each loaded round trip, once slow start is over."""
+    """After slow start 44 segments arrive per loaded round trip, within 1 %."""
     transfer = GeoTransfer(SIZE, ack_delay=None)
     rtt = transfer.loaded_rtt
     assert rtt == pytest.approx(0.5283, abs=1e-4)
@@ -54,7 +54,7 @@ def test_nothing_is_lost_and_sent_again(results: dict[str, fl.Result]) -> None:
 
 @pytest.mark.parametrize("delay", ACK_DELAYS)
 def test_sack_is_newreno(results: dict[str, fl.Result], delay: str) -> None:
-    """To the bit, but for the four bytes that SACK-permitted adds to each SYN."""
+    """SACK equals NewReno exactly, except for the four bytes of SACK-permitted in each SYN."""
     result = results[delay]
     four_bytes = 4 * 8 * (1 / 10e6 + 1 / 2048e3) + 4 * 8 * (1 / 10e6 + 1 / 256e3)
     longer = mean(result, "duration", "sack") - mean(result, "duration", "newreno")

@@ -1,4 +1,4 @@
-"""Every TCP of the table brings every file over, and none is far below the others unexplained."""
+"""Every TCP of the table transfers every file, and none is far below the others unexplained."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from report import PAGE
 TCPS = list(fl.variants().index)
 
 
-# The path of 1 Gbit/s takes most of the command's time.
+# The path of 1 Gbit/s is left out, because it takes most of the time.
 @pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.path != "1 Gbit/s"], ids=str)
 def test_every_file_arrives_and_no_tcp_is_below_a_fifth_without_a_reason(cell: Cell) -> None:
     rates = relative(measure(cell, TCPS, runs=3))

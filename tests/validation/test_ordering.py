@@ -1,4 +1,4 @@
-"""Several losses in one window: each way of recovering is better than the one before it."""
+"""With several losses in a window, each algorithm of recovery is better than the one before."""
 
 from itertools import pairwise
 from statistics import median
@@ -38,11 +38,11 @@ def test_a_longer_transfer_over_other_buffers(packets: int) -> None:
 
 @pytest.fixture(scope="module")
 def bursty() -> fl.Result:
-    """Bursts of two lost packets on the mean besides the overflow; 30 paired runs."""
+    """Return 30 paired runs with overflow and with bursts of two lost packets on average."""
     return fl.run("several-losses", tcp=ORDER, overrides=BURSTS, runs=30)
 
 
-# Between Tahoe and Reno there is none, see the next test.
+# Tahoe and Reno do not differ here, see the next test.
 STEPS = [(a, b) for a, b in pairwise(ORDER) if (a, b) != ("tahoe", "reno")]
 
 
@@ -54,10 +54,10 @@ def test_in_bursts_each_step_is_surely_better(bursty: fl.Result, worse: str, bet
 
 
 def test_in_bursts_reno_halves_twice_and_so_is_no_better_than_tahoe(bursty: fl.Result) -> None:
-    """Two losses in a window: Reno halves for the first and, at the time-out, for the second.
+    """After two losses in a window Reno halves for the first loss and again at the time-out.
 
-    Half of FlightSize, which is still that of the window before the first, would leave the window
-    as the first loss left it: Reno would then be better by a twelfth.
+    FlightSize at the time-out is still that of the window before the first loss. Half of it would
+    leave the window as the first loss left it, and Reno would be better by a twelfth.
     """
     gain, tahoe = bursty.difference("goodput", "reno", "tahoe"), mean(bursty, "goodput", "tahoe")
     assert gain.low is not None
@@ -73,7 +73,7 @@ def test_in_bursts_reno_halves_twice_and_so_is_no_better_than_tahoe(bursty: fl.R
 
 
 def after_timeouts(result: fl.Result) -> float:
-    """Median of what Reno's time-outs leave of its slow-start threshold, over ten runs."""
+    """Return the median ratio of ssthresh after and before Reno's time-outs, over ten runs."""
     left: list[float] = []
     for run in range(10):
         marks, sender = (result.trace(name, "reno", run) for name in ("marks", "ssthresh"))

@@ -1,6 +1,6 @@
-"""Goodput under random loss against Mathis 1997 and Padhye 1998, where each holds.
+"""Goodput under random loss agrees with Mathis 1997 and Padhye 1998, where each holds.
 
-Why the bands are what they are stands in docs/validation.md.
+docs/validation.md gives the reasons for the bands.
 """
 
 from functools import cache
@@ -23,9 +23,12 @@ def measured(tcp: str, loss: float, ack_every: int) -> Point:
 @pytest.mark.parametrize("tcp", TCPS)
 @pytest.mark.parametrize("loss", [p for p in LOSSES if p <= 3e-3])
 def test_without_timeouts_it_is_mathis(tcp: str, loss: float, ack_every: int) -> None:
-    """Mathis leaves out time-outs: below 3e-3 there are next to none. C is 1.22 for periodic
-    losses, 1.31 (7 % more) for independent ones in the limit of large windows (Ott, Kemperman
-    and Mathis 1996); windows of some 20 whole segments halve to less."""
+    """Without time-outs the goodput agrees with Mathis.
+
+    Mathis leaves out time-outs, which hardly occur below a loss of 3e-3. C is 1.22 for periodic
+    losses. For independent losses it is 1.31 (7 % more) in the limit of large windows (Ott,
+    Kemperman and Mathis 1996). Windows of about 20 whole segments halve to less.
+    """
     measurement = measured(tcp, loss, ack_every)
     assert measurement.timeouts < 0.01
     assert 0.90 < measurement.mean / measurement.mathis < 1.10
@@ -42,8 +45,11 @@ def test_with_timeouts_mathis_is_a_bound(tcp: str, loss: float, ack_every: int) 
 @pytest.mark.parametrize("ack_every", EVERY)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_reno_is_padhye_from_above(loss: float, ack_every: int) -> None:
-    """The model is of Reno. It drops the rest of a round with its first lost packet; losses
-    here are independent, so that fewer end in a time-out."""
+    """Reno's goodput is above Padhye's model.
+
+    The model drops the rest of a round after its first lost packet. Losses in farlink are
+    independent, so fewer of them end in a time-out.
+    """
     measurement = measured("reno", loss, ack_every)
     assert 0.92 < measurement.mean / measurement.padhye < 1.25
 

@@ -1,4 +1,4 @@
-"""Effect of losses on the window, and cost of their repair, in whole runs on long paths."""
+"""The effect of losses on the window, and the cost of repair, in whole runs on long paths."""
 
 import pytest
 
@@ -7,14 +7,14 @@ from means import mean
 
 QUEUE = "links.satellite.down.queue.packets"
 LOSS = "links.satellite.down.channel.loss"
-# A window that a queue of up to 80 packets cannot take.
+# A window that overflows a queue of up to 80 packets.
 GEO = {"tcp.receive_window": "1 MiB", "flows.0.size": "5 MiB"}
 
 
 def test_a_time_out_after_a_recovery_does_not_raise_the_window() -> None:
     """Slow start of CUBIC overshoots a gigabit path by thousands of segments, SACKed data included.
 
-    A part of all that was more than the path holds, and overshot again: a time-out every 2 s.
+    A threshold set to a share of these data exceeded the path again, with a time-out every 2 s.
     """
     overrides = {"tcp.ack_every": 1, "duration": "16 s", "flows.0.duration": "16 s"}
     result = fl.run("gigabit-cubic", overrides=overrides)
@@ -23,7 +23,7 @@ def test_a_time_out_after_a_recovery_does_not_raise_the_window() -> None:
 
 
 def test_newreno_takes_a_round_trip_for_each_segment_that_slow_start_lost() -> None:
-    """Hence the longer the queue, the slower: its overshoot is the queue and the path together."""
+    """A longer queue makes the transfer slower, because slow start overshoots by queue and path."""
     lost: list[float] = []
     goodputs: list[float] = []
     for packets in (20, 40, 80):
@@ -35,7 +35,8 @@ def test_newreno_takes_a_round_trip_for_each_segment_that_slow_start_lost() -> N
         kind = marks.set_index("time")["kind"]
         began = kind.index[kind == "fast_retransmit"][0]
         ended = kind.index[kind == "recovery_exit"][0]
-        round_trip = 0.5225  # 2 x (250 + 10) ms, and a segment on either link
+        # 2 x (250 + 10) ms, and the transmission time of a segment on both links
+        round_trip = 0.5225
         assert (ended - began) / round_trip == pytest.approx(lost[-1], rel=0.1)
         goodputs.append(mean(result, "goodput", "newreno"))
     assert lost == sorted(lost)
@@ -45,7 +46,8 @@ def test_newreno_takes_a_round_trip_for_each_segment_that_slow_start_lost() -> N
 def test_eln_reduces_its_window_for_what_a_queue_dropped() -> None:
     """Data let out by marked duplicates replaces segments that have arrived.
 
-    Counted as in flight it kept the window whole, and the queue lost twice as many segments.
+    When these data counted as in flight, the window was not reduced, and the queue lost twice as
+    many segments.
     """
     drops = {}
     for loss in (0, 0.005):

@@ -1,4 +1,4 @@
-"""The words of the TCPs are those of the record, and the record is what the engine does."""
+"""The pages show the words of the record, and the engine reproduces the record."""
 
 import zlib
 from dataclasses import replace
@@ -16,7 +16,7 @@ from grid import CELLS, Cell, Measured, rerun, rows
 from verdicts import CHECKED, UNVALIDATED, VALIDATED, Reference, Row
 
 MOST_BYTES = 4_000_000
-"""Bytes of a drawn cell, all runs together: a fraction of a second for all of them."""
+"""Limit of bytes of a drawn cell over all runs: the cells take a fraction of a second."""
 
 
 def stale(row: str) -> str:
@@ -24,7 +24,7 @@ def stale(row: str) -> str:
 
 
 def draw(text: str, most: int, count: int) -> list[int]:
-    """Draw numbers by a text, so that a failure comes again until the text changes."""
+    """Draw numbers with a text as seed, so that failures repeat until the text changes."""
     stream = np.random.default_rng(zlib.crc32(text.encode()))
     return [int(item) for item in stream.choice(most, count, replace=False)]
 
@@ -104,7 +104,7 @@ def test_a_response_function_holds_where_its_window_is_free() -> None:
     held = verdicts.reference("sack", cell(loss=0.001))
     assert held is not None
     assert held.source == "response function"
-    # sqrt(1.5 / p) = 38.7 segments of 100, of which 1,460 of 1,500 bytes are data.
+    # sqrt(1.5 / p) = 38.7 segments of 100, with 1,460 bytes of data in 1,500.
     assert held.high == pytest.approx(1.10 * 0.387 * 1460 / 1500 / 1.01, rel=0.01)
     assert held.low == pytest.approx(0.85 * 0.36, rel=0.1)
     assert verdicts.reference("sack", cell(loss=1e-4)) is None, "122 segments of 100"

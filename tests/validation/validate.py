@@ -1,9 +1,9 @@
-"""Makes the matrix that the status words of the TCPs come from.
+"""Makes the matrix from which the status words of the TCPs follow.
 
 .venv/bin/python tests/validation/validate.py [--row NAME]... [--words]
 
-runs every TCP, or those named, over the grid and over the anchors, records what came out in
-recorded/, and writes the words and tables into docs/ and crates/. With --words nothing is run.
+runs every TCP, or the named ones, over the grid and the anchors. It records the results in
+recorded/, and writes the words and tables into docs/ and crates/. With --words it runs nothing.
 """
 
 import argparse
@@ -21,7 +21,7 @@ __all__ = ["current", "write"]
 
 
 def between(page: str, name: str) -> tuple[str, str, str]:
-    """Cut a page at the marks of a block."""
+    """Split a page at the marks of a block."""
     begin, end = f"<!-- begin: {name} -->\n", f"<!-- end: {name} -->"
     before, hit, rest = page.partition(begin)
     block, closed, after = rest.partition(end)
@@ -31,7 +31,7 @@ def between(page: str, name: str) -> tuple[str, str, str]:
 
 
 def texts() -> dict[Path, str]:
-    """Return every file that shows the record, as it has to be."""
+    """Return the correct text of every file that shows the record."""
     files = {}
     for path, blocks in words.blocks().items():
         page = path.read_text(encoding="utf-8")
@@ -44,7 +44,7 @@ def texts() -> dict[Path, str]:
 
 
 def current() -> list[Path]:
-    """Return the files that do not show what the record says."""
+    """Return the files that do not agree with the record."""
     return [
         path
         for path, text in texts().items()
@@ -53,13 +53,13 @@ def current() -> list[Path]:
 
 
 def write() -> None:
-    """Write what the record says."""
+    """Update the files that show the record."""
     for path, text in texts().items():
         path.write_text(text, encoding="utf-8")
 
 
 def run(rows: list[str], jobs: int | None) -> None:
-    """Run TCPs over the grid and the anchors, and record them."""
+    """Run TCPs over the grid and the anchors, and record the results."""
     for row in rows:
         started = time.monotonic()
         recorded.write(row, grid.measure(row, grid.CELLS, jobs))

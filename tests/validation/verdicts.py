@@ -1,6 +1,6 @@
-"""Verdicts: what each cell of a TCP is held to, whether it agrees, and the TCP's word.
+"""Verdicts: the reference of each cell of a TCP, whether the cell agrees, and the TCP's word.
 
-docs/validation.md says in words what stands here.
+docs/validation.md describes these rules in words.
 """
 
 import itertools
@@ -29,39 +29,39 @@ CUBIC = ("cubic", "linux-cubic", "freebsd-cubic")
 HYBLA = ("hybla", "linux-hybla")
 BBR = ("bbr", "linux-bbr")
 _PROBE_S, _PROBE_EVERY_S = 0.2, 10.0
-"""ProbeRTT: four segments for so long or a round trip, so often, and a round trip to refill."""
+"""ProbeRTT: seconds with four segments (at least a round trip), and seconds between probes."""
 _RTT0 = 0.025
-"""Round trip that Hybla's window grows for (Caini, Firrincieli 2004)."""
+"""Round trip to which Hybla's window growth is normalised (Caini, Firrincieli 2004)."""
 
 _FLOODS = "rfc793"
 """Row without a congestion window: it sends the receive window at once, and loses half of it."""
 
 LOSSLESS_SHARE = 0.05
 _LEAST_SHARE, _MOST_SHARE = 0.85, 1.10
-"""Room of the band of the response functions: below the lower, above the upper."""
+"""Bounds of the band around the response functions: factors of the lower and the upper one."""
 _RANDOM = 1.25
-"""Room above RFC 9438's periodic losses: independent ones leave up to 1.23 of its window."""
+"""Factor above RFC 9438's periodic losses: independent losses give up to 1.23 of its window."""
 _ROOM = 0.6
-"""Share of the path's window up to which nothing queues and the receiver is no limit."""
+"""Share of the path's window up to which no queue builds and the receiver is no limit."""
 _SPREAD = 0.7
 """Standard deviation of the goodput of a window that halves, times the root of the losses."""
 _ERRORS = 3.0
 _MOST_ERROR = 0.10
-"""Room of two standard errors of an anchor, at most: what scatters more must agree all the same."""
+"""Greatest allowance for two standard errors of an anchor, even if its runs scatter more."""
 _STEADY_LOSSES = 4
 _STEADY_RTTS = 20
-"""Losses of a flow, and round trips, in half a run, below which its start is still seen."""
+"""Losses per flow, and round trips in half a run, below which slow start still has an effect."""
 
 _OUTSIDE = ("kernel", "published", "ns-3", "ns-3, changed", "response function")
 _IMPLEMENTATIONS = ("kernel", "published", "ns-3")
 
 RISE = 0.10
-"""Rise of goodput with loss, or fall with flows, that is not told of."""
+"""Greatest rise of goodput with loss, or fall with flows, that is not reported."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Band in which a cell's share of the link is held to be."""
+    """Band of the share of the link in which a cell must be."""
 
     source: str
     low: float
@@ -70,7 +70,10 @@ class Reference:
 
 @dataclass(frozen=True)
 class Judged:
-    """A cell or an anchor with its verdict. `ratio` is ours over the nearer end of the band."""
+    """Cell or anchor with its verdict.
+
+    `ratio` is farlink's share over the nearer end of the band.
+    """
 
     where: str
     window: int
@@ -85,7 +88,7 @@ def _header(row: str) -> int:
 
 
 def reference(row: str, cell: Cell) -> Reference | None:
-    """Return what a cell is held to; None where there is nothing."""
+    """Return the reference of a cell, or None if it has none."""
     data = (1460 - _header(row)) / 1500
     if cell.loss == 0:
         if cell.flows > 1 or row == _FLOODS:
@@ -110,7 +113,7 @@ def reference(row: str, cell: Cell) -> Reference | None:
         scale = max(rtt / _RTT0, 1)
         low, high = low * scale, high * scale
         if high * rtt * cell.loss > 0.5:
-            # Several losses a window are halved for once: a square root no longer.
+            # Several losses in a window cause one halving, so the square-root law does not hold.
             return None
     elif row not in RENO:
         return None
@@ -121,7 +124,7 @@ def reference(row: str, cell: Cell) -> Reference | None:
 
 
 def centre(result: Measured) -> float:
-    """Return the share of the link: the mean, from 10 % of losses on the median."""
+    """Return the share of the link: the mean, or the median from a loss of 10 % on."""
     return (
         statistics.median(result.shares)
         if result.cell.loss >= 0.1
@@ -130,7 +133,7 @@ def centre(result: Measured) -> float:
 
 
 def _chance(result: Measured) -> float:
-    """Return the share that chance may move the mean by: of the losses, or as runs differ."""
+    """Return the relative deviation of the mean that chance allows, from the number of losses."""
     if result.cell.loss == 0:
         return 0.0
     losses = max(sum(result.delivered) / 1460 * result.cell.loss, 1)
@@ -138,7 +141,7 @@ def _chance(result: Measured) -> float:
 
 
 def is_steady(result: Measured) -> bool:
-    """Return whether each flow had losses and time enough to have forgotten its start."""
+    """Return whether each flow had enough losses and time to be independent of its start."""
     cell = result.cell
     losses = sum(result.delivered) / len(result.delivered) / 1460 * cell.loss / cell.flows
     rtts = (result.end_ms - result.start_ms) / cell.rtt_ms
@@ -146,7 +149,7 @@ def is_steady(result: Measured) -> bool:
 
 
 def judge(row: str, result: Measured) -> Judged | None:
-    """Hold a cell to its reference."""
+    """Compare a cell with its reference."""
     held = reference(row, result.cell)
     if held is None or not is_steady(result):
         return None
@@ -158,7 +161,7 @@ def judge(row: str, result: Measured) -> Judged | None:
 
 @dataclass(frozen=True)
 class Rise:
-    """Goodput that is out of order between two cells."""
+    """Pair of cells whose goodputs have the wrong order."""
 
     what: str
     better: Cell
@@ -181,7 +184,7 @@ class Row:
 
     @cached_property
     def judged(self) -> list[Judged]:
-        """All cells and anchors that have a reference."""
+        """All cells and anchors with a reference."""
         results = [judge(self.name, result) for result in self.cells.values()]
         return [result for result in results if result is not None] + list(self._anchored())
 
@@ -195,7 +198,7 @@ class Row:
 
     @property
     def word(self) -> str:
-        """Word of the row: that of its worst judged cell."""
+        """Word of the TCP, which is the word of its worst judged cell."""
         if not self.judged:
             return UNVALIDATED
         wrong = sum(not result.agrees for result in self.judged)
@@ -207,7 +210,7 @@ class Row:
 
     @cached_property
     def rises(self) -> list[Rise]:
-        """Pairs of cells where goodput rises with loss or falls with flows."""
+        """Pairs of cells where goodput rises with the loss, or falls with the number of flows."""
         results = []
         paths: dict[tuple[int, int], list[Measured]] = {}
         for result in self.cells.values():
@@ -230,8 +233,8 @@ class Row:
 
     @staticmethod
     def _rise(what: str, better: Measured, worse: Measured, per: int) -> list[Rise]:
-        """Return what is out of order by more than `RISE` and than chance in 1,000 allows."""
-        # Means: the flows of a cell add up as means do, and medians of skewed shares do not.
+        """Return a pair in wrong order by more than `RISE` and chance in a thousand allow."""
+        # Means are compared, because flows of a cell add up as means do, unlike medians.
         high, low = statistics.fmean(worse.shares) / per, statistics.fmean(better.shares)
         if high <= low * (1 + RISE):
             return []
@@ -244,12 +247,12 @@ class Row:
 
 @cache
 def _limit(runs: int) -> float:
-    """Return the standard errors that chance in a thousand allows."""
+    """Return the limit in standard errors that chance exceeds once in a thousand."""
     return float(student.ppf(0.9995, runs - 1)) if runs > 1 else _ERRORS
 
 
 def _error(result: Measured) -> float:
-    """Return the standard error of a cell's share: of its runs, at least that of its losses."""
+    """Return the standard error of a cell's share: of its runs, at least of its losses."""
     by_losses = _chance(result) / _ERRORS * statistics.fmean(result.shares)
     if len(result.shares) < 2:
         return by_losses

@@ -1,4 +1,4 @@
-"""Pages and code that show what the record says: docs/tcp/, docs/validation.md and status.rs."""
+"""Pages and code that show the record: docs/tcp/, docs/validation.md and status.rs."""
 
 import tomllib
 from collections.abc import Sequence
@@ -31,21 +31,21 @@ _MARKS = {
 
 @dataclass(frozen=True)
 class Reason:
-    """Reason of some TCPs for goodput that is out of order between some cells."""
+    """Reason for cells of some TCPs whose goodputs have the wrong order."""
 
     rows: Sequence[str]
-    """Names; "*" is every row."""
+    """Names of TCPs; "*" means all."""
     what: Sequence[str]
     text: str
     windows: Sequence[int] = WINDOWS
     losses: Sequence[float] = LOSSES
-    """Losses of the cell that has less."""
+    """Losses of the cell with less goodput."""
     bursts: bool | None = None
-    """Whether that cell's losses are in bursts, if it matters."""
+    """Whether the losses of that cell are in bursts; None if it does not matter."""
     flows: Sequence[int] = FLOWS
 
     def holds(self, row: str, rise: Rise) -> bool:
-        """Return whether this is the reason of a rise."""
+        """Return whether this reason applies to a pair of cells."""
         cell = rise.better
         return (
             (row in self.rows or "*" in self.rows)
@@ -66,7 +66,7 @@ def exceptions() -> list[Reason]:
 
 @dataclass(frozen=True)
 class Difference:
-    """Reason of some TCPs for cells that differ."""
+    """Reason for cells of some TCPs that differ from their reference."""
 
     rows: Sequence[str]
     windows: Sequence[int]
@@ -75,23 +75,23 @@ class Difference:
 
 @cache
 def differences() -> list[Difference]:
-    """Read the reasons of cells that differ."""
+    """Read the reasons for cells that differ."""
     text = Path(__file__).with_name("exceptions.toml").read_text(encoding="utf-8")
     return [Difference(**entry) for entry in tomllib.loads(text).get("difference", [])]
 
 
 def reason(row: str, rise: Rise) -> str | None:
-    """Return why this goodput is out of order, if the list says so."""
+    """Return the listed reason for a pair in the wrong order, if any."""
     return next((entry.text for entry in exceptions() if entry.holds(row, rise)), None)
 
 
 def unexplained(row: Row) -> list[Rise]:
-    """Return what is out of order without a reason."""
+    """Return the pairs in wrong order without a reason."""
     return [rise for rise in row.rises if reason(row.name, rise) is None]
 
 
 def rust(words: dict[str, str]) -> str:
-    """Return the table of words that the code has."""
+    """Return the table of words in the Rust code."""
     lines = "".join(f'    ("{name}", "{word}"),\n' for name, word in words.items())
     return (
         "//! Status words of the TCPs, as the matrix of docs/validation.md has them.\n"
@@ -126,7 +126,7 @@ def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def kernel_table() -> str:
-    """Return the use of the link by the BBR of a kernel and by ours, in bulks for a time."""
+    """Return the use of the link by a kernel's BBR and by farlink's, in bulks of fixed duration."""
     ours = anchors.read()
     lines: dict[str, list[str]] = {}
     for anchor in anchors.known():
@@ -165,7 +165,7 @@ def matrix(row: Row) -> str:
 
 
 def shown(row: Row, cell: Cell) -> str:
-    """Return the share of a cell in %, with the mark of what it is held to."""
+    """Return the share of a cell in %, with the mark of its reference."""
     entry = row.cells.get(cell)
     if entry is None:
         return "-"
@@ -178,7 +178,7 @@ def shown(row: Row, cell: Cell) -> str:
 
 
 def case_table(row: Row) -> str:
-    """Return the anchors of a TCP: those of a kernel one by one, those of ns-3 by their range."""
+    """Return the anchors of a TCP: each anchor of a kernel, and the range of those of ns-3."""
     names = {anchor.case for anchor in anchors.of(row.name)}
     held = [entry for entry in row.judged if entry.where in names]
     single = [
@@ -201,7 +201,7 @@ def verdict(entry: Judged) -> str:
 
 
 def orders(row: Row) -> list[str]:
-    """Return a line for each kind of what is out of order, with its reason."""
+    """Return a line for each kind of wrong order, with its reason."""
     records: dict[tuple[str, str], list[Rise]] = {}
     for rise in row.rises:
         why = reason(row.name, rise) or "**Not explained.**"
@@ -216,7 +216,7 @@ def listed(rises: Sequence[Rise]) -> str:
 
 
 def word_table(records: Sequence[Row]) -> str:
-    """Return the words of all TCPs with what they rest on."""
+    """Return the words of all TCPs with their numbers of cells and anchors."""
     sources = ("kernel", "published", "ns-3", "ns-3, changed", "response function", "closed form")
     lines = []
     for row in records:
@@ -248,7 +248,7 @@ def difference_list(records: Sequence[Row]) -> str:
 
 
 def why_differs(row: str, cell: Judged) -> str:
-    """Return the reason of a cell that differs."""
+    """Return the reason for a cell that differs."""
     texts = (
         entry.text for entry in differences() if row in entry.rows and cell.window in entry.windows
     )

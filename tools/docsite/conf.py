@@ -23,7 +23,7 @@ include_patterns = extension.PAGES
 exclude_patterns = [".*", "build", "crates", "demo", "dist", "python", "target", "tests", "tools"]
 
 myst_heading_anchors = 4
-smartquotes = False  # "10 ms" is a value of a scenario
+smartquotes = False  # straight quotes, because pages quote scenario values such as "10 ms"
 
 html_theme = "furo"
 html_title = f"farlink {release}"

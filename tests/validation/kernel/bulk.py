@@ -1,9 +1,9 @@
-"""Bulk transfer for a time between two hosts of an emulation, for record_bulk.py.
+"""Bulk transfer of fixed duration between two hosts of an emulation, for record_bulk.py.
 
 python bulk.py MEMORY serve TCP
 python bulk.py MEMORY fetch HOST SECONDS FILE
 
-MEMORY is JSON with settings of net.ipv4. FILE gets the number of bytes that arrived.
+MEMORY is JSON with settings of net.ipv4. FILE receives the number of bytes that arrived.
 """
 
 import json
@@ -16,7 +16,7 @@ PORT = 5001
 
 
 def serve(tcp: str) -> None:
-    """Send zeros to the first who asks."""
+    """Send zeros to the first client."""
     with socket.create_server(("", PORT)) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, tcp.encode())
         connection, _ = listener.accept()
@@ -26,7 +26,7 @@ def serve(tcp: str) -> None:
 
 
 def fetch(host: str, seconds: float, output: Path) -> None:
-    """Receive for so long, and write how much it was."""
+    """Receive for this many seconds, and write the number of bytes."""
     while True:
         try:
             connection = socket.create_connection((host, PORT))

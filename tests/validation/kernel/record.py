@@ -2,7 +2,7 @@
 
 .venv/bin/python tests/validation/kernel/record.py [PART OF PARTS]
 
-appends the rows of `CELLS` that results.csv does not have. README.md says how rows are made.
+appends the rows of `CELLS` that results.csv does not have. README.md describes the rows.
 """
 
 import csv
@@ -26,7 +26,7 @@ RUNS = 4
 
 @dataclass(frozen=True)
 class Cell:
-    """Path with the bytes to transfer, and the TCPs that are recorded over it."""
+    """Path with the bytes to transfer and the TCPs to record."""
 
     window: int
     rtt_ms: int

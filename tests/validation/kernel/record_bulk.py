@@ -28,7 +28,7 @@ MEMORY = {
 
 @dataclass(frozen=True)
 class Cell:
-    """Path with a loss of data packets, and the seconds of the bulk."""
+    """Path with a loss of data packets, and the seconds of the bulk transfer."""
 
     window: int
     rtt_ms: int
@@ -38,7 +38,7 @@ class Cell:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """First columns of the row, after the kernel."""
+        """First columns of the row, after the kernel's version."""
         path = (str(self.window), str(self.rtt_ms), f"{self.loss:g}", "0", str(self.queue))
         return ("bbr", *path, f"{self.seconds} s")
 
@@ -88,7 +88,7 @@ def emulate(cell: Cell, run: int) -> tuple[float, float]:
 
 
 def main(runs: int = 6) -> None:
-    """Run the kernel wherever a run is missing."""
+    """Run the kernel for each missing row."""
     kernel = os.uname().release.partition("-")[0]
     for cell in CELLS:
         with RESULTS.open(encoding="utf-8", newline="") as file:

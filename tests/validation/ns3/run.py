@@ -2,7 +2,7 @@
 
     python run.py ENGINE PROGRAM TCP SEEDS >> results.csv
 
-ENGINE is the name for the column, PROGRAM the binary, TCP `newreno` (unmodified ns-3, SACK
+ENGINE is the name in the column, PROGRAM is the binary, and TCP is `newreno` (unmodified ns-3, SACK
 only) or `rfc5681` (with the changes of README.md, with and without SACK).
 """
 
@@ -16,7 +16,7 @@ from typing import TextIO
 MIB = 1 << 20
 TERRESTRIAL = {"accRate": "100e6", "accDelay": "0", "downRate": "10e6", "upRate": "10e6"}
 PHASES = 11
-"""Runs of a case without chance: delays of 24.5 to 25.5 ms in steps of 0.1 ms."""
+"""Runs of a case without randomness: delays of 24.5 to 25.5 ms in steps of 0.1 ms."""
 
 Case = tuple[str, dict[str, str]]
 
