@@ -332,28 +332,28 @@ def channel(
     Parameters
     ----------
     what
-        A key of a channel (`stages()`), whose parameters are given by name:
+        A key of a channel (`stages()`) with parameters by name:
         ``channel("gilbert", loss=0.05, burst=4)``, ``channel("ber", ber=1e-6)``;
         a channel as a mapping: ``{"loss": 0.01, "jitter": {...}}``; or a scenario:
         a name of the library, a preset, a file, or a mapping with `links`.
     link, direction
-        Of a scenario: which link (by default the only one with a channel), and
-        "down" or "up".
+        Link of a scenario (by default the only link with a channel), and its
+        direction: "down" or "up".
     packets, bytes
-        How many, and the IP length of each; the link's overhead is added.
+        Number of packets, and the IP length of a packet without the link's overhead.
     spacing
-        From the end of one packet to the end of the next, as "1 ms" or in
-        seconds. By default 1 ms, and in a scenario the time that the link takes
-        to send one.
+        Time from the end of a packet to the end of the next, as "1 ms" or in
+        seconds. The default is 1 ms, and for a scenario the transmission time of a
+        packet on the link.
     seed, run
-        Replace the scenario's seed; number of the run that the sample begins.
+        Seed in place of the scenario's, and number of the run whose start is sampled.
     overrides
         Values of a scenario by path, with units.
 
     Raises
     ------
     ScenarioError
-        If anything asked for is wrong.
+        If an argument is wrong.
 
     Examples
     --------

@@ -238,17 +238,17 @@ def compare(
         send_buffer, receive_window and receive_window_max hold for both sides, other keys of `tcp`
         for the simulated side alone.
     tcp
-        Names that both sides have.
+        Names of TCPs that both sides have.
     size
         Bytes to transfer ("5 MB"); by default the size of the first flow.
     runs
         Runs of each TCP on each side.
     realtime
-        As for `emulate`.
+        Real-time priority of the engine, as in `emulate`.
     offloads
-        Let the kernel send and receive several segments at once (TSO, GRO), which is quicker.
+        Let the kernel send and receive several segments at once (TSO, GRO), which saves time.
     tell
-        Called with a line before each emulated run, which takes as long as the transfer.
+        Function that gets a line of text before each emulated run, which is in real time.
 
     Raises
     ------

@@ -121,19 +121,19 @@ def walker(
     altitude
         Height over the equator in km.
     inclination
-        In degrees.
+        Inclination of the orbits in degrees.
     planes, per_plane
-        Number of planes, and of satellites in each, evenly spaced.
+        Number of evenly spaced planes, and number of satellites in each plane.
     spread
         Degrees over which the ascending nodes are spread: 360 for a delta, about
         180 for a star (polar) constellation.
     phasing
-        Walker's F: a satellite is ahead of that of the plane before by F of
-        planes x per_plane parts of a turn.
+        Walker's F: each satellite is F / (planes x per_plane) of a turn ahead of its
+        neighbour in the plane before.
     epoch
-        When the elements hold; 2026-01-01 without it.
+        Time of the elements; by default 2026-01-01.
     name
-        Names are this, the plane and the satellite: SAT-00-00.
+        First part of the names, before plane and satellite: SAT-00-00.
     """
     if not (100 <= altitude <= 50_000 and 0 <= inclination <= 180):
         raise ScenarioError("altitude and inclination: write 100 to 50000 km and 0 to 180 degrees")
@@ -194,11 +194,11 @@ def delay_trace(
     duration, step
         Length of the trace and time between its rows, in seconds.
     min_elevation
-        In degrees.
+        Least elevation in degrees at which a satellite can be used.
     interval
-        Seconds from one choice to the next.
+        Seconds between two choices of a satellite.
     handover_time
-        Seconds after a change of satellite in which everything is lost.
+        Seconds after a change of satellite during which all packets are lost.
 
     Returns
     -------

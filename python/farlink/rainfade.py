@@ -216,17 +216,18 @@ def rain(
     Parameters
     ----------
     latitude, longitude
-        Of the earth station, in degrees; south and west are negative.
+        Position of the earth station in degrees; south and west are negative.
     frequency
-        With its unit: "20 GHz".
+        Frequency with its unit: "20 GHz".
     elevation
-        Of the satellite above the horizon, in degrees.
+        Elevation of the satellite above the horizon in degrees.
     satellite
-        Instead of it, the longitude of a geostationary satellite in degrees.
+        Longitude of a geostationary satellite in degrees, instead of the elevation.
     height_km
-        Of the place above the sea; by default that of P.1511.
+        Height of the earth station above the sea; by default P.1511's value.
     tilt
-        Of a linear polarisation to the horizon in degrees; 45 for a circular one.
+        Angle of a linear polarisation to the horizon in degrees; 45 for a circular
+        polarisation.
 
     Raises
     ------
