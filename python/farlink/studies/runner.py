@@ -86,8 +86,7 @@ def study(
 ) -> StudyResult:
     """Repeat a published study: its figures and tables, and a verdict on each of its claims.
 
-    The result has the data frame `verdicts` and the figures `figures`. `save` writes them with a
-    page.
+    `save` writes the data frame `verdicts` and the figures `figures` of the result with a page.
 
     Parameters
     ----------
