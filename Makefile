@@ -65,7 +65,7 @@ ENGINE_WASM := web/public/engine.wasm.gz
 WEB := python/farlink/web/index.html
 WEB_TOOLS := web/node_modules/.package-lock.json
 WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/tests/*' -not -name '*.gz')
-web: $(WEB) ## Build the page for the browser into python/farlink/web (needs Node and wasm32)
+web: check-node check-wasm $(WEB) ## Build the page for the browser into python/farlink/web (needs Node and wasm32)
 $(WEB): $(WEB_SOURCES) $(ENGINE_WASM) $(WEB_TOOLS)
 	cd web && $(NICE) npm run --silent build
 	$(PYTHON) tools/pack_page.py python/farlink/web python/farlink/web.tar.xz
