@@ -6,6 +6,7 @@
 
 pub mod arq;
 pub mod background;
+pub mod discipline;
 pub mod header_compression;
 mod link;
 pub mod mac;

@@ -1,0 +1,117 @@
+//! COBALT (Palmei and others 2019; CAKE's queue law): `CoDel` with a control law that also runs
+//! back, and BLUE for queues that `CoDel` does not hold.
+
+use super::Waiting;
+use super::codel::control_law;
+use farlink_channel::rng::{Probability, Stream};
+use farlink_tcp::{Instant, Interval};
+
+/// Parameters of COBALT.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CobaltConfig {
+    /// Sojourn time that may persist (5 ms).
+    pub target: Interval,
+    /// Time above the target before the first drop (100 ms).
+    pub interval: Interval,
+    /// Transmission time of the longest packet. Sojourn times below four of them are no queue.
+    pub packet_time: Interval,
+    /// Set if ECN-capable packets are marked instead of dropped.
+    pub ecn: bool,
+}
+
+/// Step up of BLUE's probability at a full queue, and step down at an empty one.
+const BLUE: (f64, f64) = (1.0 / 256.0, 1.0 / 4096.0);
+
+/// Fate of the packet at the head of a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Head {
+    Keep,
+    Mark,
+    Drop,
+}
+
+/// State of COBALT of one queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cobalt {
+    pub(crate) count: u32,
+    dropping: bool,
+    drop_next: Instant,
+    /// BLUE's drop probability.
+    pub(crate) blue: f64,
+    blue_changed: Instant,
+}
+
+impl Cobalt {
+    /// Raises BLUE's probability, at most once in a target time.
+    pub(crate) fn on_overflow(&mut self, config: &CobaltConfig, now: Instant) {
+        if now > self.blue_changed + config.target {
+            self.blue = (self.blue + BLUE.0).min(1.0);
+            self.blue_changed = now;
+        }
+        self.dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+    }
+
+    /// Lowers BLUE's probability, at most once in a target time, and runs the control law back.
+    pub(crate) fn on_empty(&mut self, config: &CobaltConfig, now: Instant) {
+        if self.blue > 0.0 && now > self.blue_changed + config.target {
+            self.blue = (self.blue - BLUE.1).max(0.0);
+            self.blue_changed = now;
+        }
+        self.dropping = false;
+        if self.count > 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.drop_next = control_law(self.drop_next, config.interval, self.count);
+        }
+    }
+
+    /// Decides on the packet at the head of the queue. `busy_flows` is the number of flows with a
+    /// standing queue, which all wait for each other.
+    pub(crate) fn decide(
+        &mut self,
+        config: &CobaltConfig,
+        packet: &Waiting,
+        now: Instant,
+        busy_flows: u32,
+        random: &mut Stream,
+    ) -> Head {
+        let sojourn = packet.sojourn(now);
+        let turns = u64::from(busy_flows.max(2)) * 2;
+        let over = sojourn > config.target && sojourn > config.packet_time.saturating_mul(turns);
+        let mut due = self.count > 0 && now >= self.drop_next;
+        if over {
+            if !self.dropping {
+                self.dropping = true;
+                self.drop_next = control_law(now, config.interval, self.count);
+            }
+            self.count = self.count.max(1);
+        } else {
+            self.dropping = false;
+        }
+        let mut head = Head::Keep;
+        if due && self.dropping {
+            let marks = config.ecn && packet.ecn.markable();
+            head = if marks { Head::Mark } else { Head::Drop };
+            self.count = self.count.saturating_add(1);
+            self.drop_next = control_law(self.drop_next, config.interval, self.count);
+            due = now >= self.drop_next;
+        } else {
+            while due {
+                self.count -= 1;
+                self.drop_next = control_law(self.drop_next, config.interval, self.count);
+                due = self.count > 0 && now >= self.drop_next;
+            }
+        }
+        // BLUE answers to flows that ignore marks, so it always drops.
+        if self.blue > 0.0 && random.chance(Probability::clamped(self.blue)) {
+            head = Head::Drop;
+        }
+        if self.count == 0 {
+            self.drop_next = now + config.interval;
+        } else if due && head != Head::Drop {
+            self.drop_next = now;
+        }
+        head
+    }
+}

@@ -1,0 +1,302 @@
+//! A queue per flow, served by deficit round robin (Shreedhar and Varghese 1995) with priority for
+//! flows that were idle (RFC 8290). The law of each queue is `CoDel`, PIE, COBALT or none.
+
+use super::cobalt::{Cobalt, CobaltConfig, Head};
+use super::codel::{CodelConfig, Control};
+use super::pie::{Controller, MARKED_UP_TO, PieConfig};
+use super::{Drops, Fifo, Leaving, Reason, Waiting};
+use crate::link::QueueLimit;
+use farlink_channel::rng::Stream;
+use farlink_tcp::{Instant, Interval};
+use std::collections::VecDeque;
+
+/// Law of the queue of a flow.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum FairQueue {
+    /// FIFO queue without a law.
+    Plain,
+    /// `CoDel`: the discipline is FQ-CoDel (RFC 8290).
+    Codel(CodelConfig),
+    /// PIE: the discipline is FQ-PIE.
+    Pie(PieConfig),
+    /// COBALT, as CAKE uses it.
+    Cobalt(CobaltConfig),
+}
+
+/// Parameters of a discipline with a queue per flow.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FairConfig {
+    /// Number of queues. Flows with equal hash share one (RFC 8290, 5.2.2; 1024).
+    pub queues: u32,
+    /// Bytes that a queue may send in a round (RFC 8290, 5.2.4; 1514).
+    pub quantum: u32,
+    /// Set if queues that were idle are served first (RFC 8290, 4.2).
+    pub sparse_first: bool,
+    /// Law of each queue.
+    pub law: FairQueue,
+    /// Number that flows are hashed with, so that flows collide by chance and not by design.
+    pub seed: u64,
+}
+
+/// List that a queue is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum List {
+    #[default]
+    None,
+    New,
+    Old,
+}
+
+/// State of a queue's law.
+#[derive(Debug)]
+enum Law {
+    Plain,
+    Codel(Control),
+    Pie(Controller),
+    Cobalt(Cobalt),
+}
+
+/// Queue of the flows with one hash value.
+#[derive(Debug)]
+struct Flow {
+    queue: Fifo,
+    deficit: i64,
+    list: List,
+    law: Law,
+}
+
+/// Queues of all flows.
+#[derive(Debug)]
+pub struct Fair {
+    config: FairConfig,
+    limit: QueueLimit,
+    flows: Vec<Flow>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    packets: u32,
+    bytes: u64,
+    random: Stream,
+}
+
+/// Returns a well-mixed hash of a number (splitmix64, Steele, Lea and Flood 2014).
+fn mix(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl Fair {
+    /// Creates empty queues.
+    pub fn new(config: FairConfig, limit: QueueLimit, random: Stream) -> Self {
+        let law = || match &config.law {
+            FairQueue::Plain => Law::Plain,
+            FairQueue::Codel(_) => Law::Codel(Control::default()),
+            FairQueue::Pie(config) => Law::Pie(Controller::new(config)),
+            FairQueue::Cobalt(_) => Law::Cobalt(Cobalt::default()),
+        };
+        let flow = || Flow {
+            queue: Fifo::new(),
+            deficit: 0,
+            list: List::None,
+            law: law(),
+        };
+        Self {
+            flows: (0..config.queues.max(1)).map(|_| flow()).collect(),
+            config,
+            limit,
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            packets: 0,
+            bytes: 0,
+            random,
+        }
+    }
+
+    pub(super) fn queued(&self) -> (u32, u64) {
+        (self.packets, self.bytes)
+    }
+
+    /// Returns the number of the queue of a flow.
+    fn place(&self, flow: u64) -> u32 {
+        (mix(flow ^ self.config.seed) % u64::from(self.config.queues.max(1))) as u32
+    }
+
+    pub(super) fn enqueue(
+        &mut self,
+        now: Instant,
+        packet: Waiting,
+        drops: &mut Drops,
+    ) -> Option<bool> {
+        let place = self.place(packet.flow);
+        let mark = match self.decide_on_arrival(now, place, &packet) {
+            Head::Keep => false,
+            Head::Mark => true,
+            Head::Drop => {
+                drops.push((packet, Reason::Control));
+                return None;
+            }
+        };
+        let flow = &mut self.flows[place as usize];
+        flow.queue.push(packet);
+        self.packets += 1;
+        self.bytes += u64::from(packet.len);
+        if flow.list == List::None {
+            flow.deficit = i64::from(self.config.quantum);
+            if self.config.sparse_first {
+                flow.list = List::New;
+                self.new.push_back(place);
+            } else {
+                flow.list = List::Old;
+                self.old.push_back(place);
+            }
+        }
+        let mut kept = true;
+        while self.exceeds_limit() {
+            let Some(dropped) = self.drop_from_longest(now) else {
+                break;
+            };
+            kept &= dropped.packet != packet.packet;
+            drops.push((dropped, Reason::Full));
+        }
+        kept.then_some(mark)
+    }
+
+    /// Returns what the law that decides on arrival (PIE) asks for.
+    fn decide_on_arrival(&mut self, now: Instant, place: u32, packet: &Waiting) -> Head {
+        let flow = &mut self.flows[place as usize];
+        let (FairQueue::Pie(config), Law::Pie(controller)) = (&self.config.law, &mut flow.law)
+        else {
+            return Head::Keep;
+        };
+        controller.run(config, now);
+        if !controller.selects(config, flow.queue.queued().1, &mut self.random) {
+            Head::Keep
+        } else if config.ecn && packet.ecn.markable() && controller.probability <= MARKED_UP_TO {
+            Head::Mark
+        } else {
+            Head::Drop
+        }
+    }
+
+    fn exceeds_limit(&self) -> bool {
+        match self.limit {
+            QueueLimit::Unlimited => false,
+            QueueLimit::Packets(limit) => self.packets > limit,
+            QueueLimit::Bytes(limit) => self.bytes > limit,
+        }
+    }
+
+    /// Removes the first packet of the queue with most bytes (RFC 8290, 4.1).
+    fn drop_from_longest(&mut self, now: Instant) -> Option<Waiting> {
+        let bytes = |place: &usize| self.flows[*place].queue.queued().1;
+        let longest = (0..self.flows.len()).rev().max_by_key(bytes)?;
+        let flow = &mut self.flows[longest];
+        if let (FairQueue::Cobalt(config), Law::Cobalt(cobalt)) = (&self.config.law, &mut flow.law)
+        {
+            cobalt.on_overflow(config, now);
+        }
+        let dropped = flow.queue.pop()?;
+        self.packets -= 1;
+        self.bytes -= u64::from(dropped.len);
+        Some(dropped)
+    }
+
+    pub(super) fn dequeue(&mut self, now: Instant, drops: &mut Drops) -> Option<Leaving> {
+        loop {
+            let from_new = !self.new.is_empty();
+            let place = if from_new {
+                *self.new.front()?
+            } else {
+                *self.old.front()?
+            };
+            let flow = &mut self.flows[place as usize];
+            if flow.deficit <= 0 {
+                flow.deficit += i64::from(self.config.quantum);
+                self.move_to_old(from_new, place);
+                continue;
+            }
+            let before = drops.len();
+            let leaving = self.serve(place, now, drops);
+            for (dropped, _) in &drops[before..] {
+                self.packets -= 1;
+                self.bytes -= u64::from(dropped.len);
+            }
+            let Some(leaving) = leaving else {
+                // A queue that empties passes the old list once, or it could come back as new at
+                // once and be served ahead of the others for ever (RFC 8290, 4.2).
+                if from_new && !self.old.is_empty() {
+                    self.move_to_old(from_new, place);
+                } else {
+                    let list = if from_new {
+                        &mut self.new
+                    } else {
+                        &mut self.old
+                    };
+                    list.pop_front();
+                    self.flows[place as usize].list = List::None;
+                }
+                continue;
+            };
+            self.packets -= 1;
+            self.bytes -= u64::from(leaving.waiting.len);
+            self.flows[place as usize].deficit -= i64::from(leaving.waiting.len);
+            return Some(leaving);
+        }
+    }
+
+    fn move_to_old(&mut self, from_new: bool, place: u32) {
+        let list = if from_new {
+            &mut self.new
+        } else {
+            &mut self.old
+        };
+        list.pop_front();
+        self.old.push_back(place);
+        self.flows[place as usize].list = List::Old;
+    }
+
+    /// Removes the next packet of a queue under its law.
+    fn serve(&mut self, place: u32, now: Instant, drops: &mut Drops) -> Option<Leaving> {
+        let busy = (self.old.len() + self.new.len()) as u32;
+        let Flow { queue, law, .. } = &mut self.flows[place as usize];
+        match (&self.config.law, law) {
+            (FairQueue::Codel(config), Law::Codel(control)) => {
+                control.dequeue(config, queue, now, drops)
+            }
+            (FairQueue::Cobalt(config), Law::Cobalt(cobalt)) => loop {
+                let Some(waiting) = queue.pop() else {
+                    cobalt.on_empty(config, now);
+                    return None;
+                };
+                let head = cobalt.decide(config, &waiting, now, busy, &mut self.random);
+                // The last packet of a flow is never dropped: no later packet would reveal its loss.
+                if head == Head::Drop && !queue.is_empty() {
+                    drops.push((waiting, Reason::Control));
+                    continue;
+                }
+                let marked = head == Head::Mark;
+                return Some(Leaving { waiting, marked });
+            },
+            (FairQueue::Pie(config), Law::Pie(controller)) => {
+                controller.run(config, now);
+                let waiting = queue.pop()?;
+                controller.on_dequeue(waiting.sojourn(now), queue.is_empty());
+                Some(Leaving {
+                    waiting,
+                    marked: false,
+                })
+            }
+            _ => queue.pop().map(|waiting| Leaving {
+                waiting,
+                marked: false,
+            }),
+        }
+    }
+
+    /// Returns the longest time that the first packet of a queue has waited.
+    pub fn delay(&self, now: Instant) -> Interval {
+        let delays = self.flows.iter().map(|flow| flow.queue.delay(now));
+        delays.max().unwrap_or(Interval::ZERO)
+    }
+}

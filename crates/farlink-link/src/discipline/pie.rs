@@ -1,0 +1,223 @@
+//! PIE (RFC 8033): a proportional-integral controller of the drop probability, so that the queueing
+//! delay keeps to a target.
+
+use super::{Drops, Fifo, Leaving, Reason, Waiting};
+use crate::link::QueueLimit;
+use farlink_channel::rng::Stream;
+use farlink_tcp::{Instant, Interval};
+
+/// Parameters of PIE.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PieConfig {
+    /// Queueing delay to keep (`QDELAY_REF`; 15 ms).
+    pub target: Interval,
+    /// Time between two updates of the probability (`T_UPDATE`; 15 ms).
+    pub update: Interval,
+    /// Weight of the distance to the target, in 1/s (1/8).
+    pub alpha: f64,
+    /// Weight of the change of the delay, in 1/s (5/4).
+    pub beta: f64,
+    /// Time without drops after an idle queue (`MAX_BURST`; 150 ms).
+    pub burst: Interval,
+    /// Set if ECN-capable packets are marked instead of dropped while the probability is at most
+    /// 10 % (RFC 8033, 5.1).
+    pub ecn: bool,
+}
+
+impl Default for PieConfig {
+    fn default() -> Self {
+        Self {
+            target: Interval::from_millis(15),
+            update: Interval::from_millis(15),
+            alpha: 0.125,
+            beta: 1.25,
+            burst: Interval::from_millis(150),
+            ecn: true,
+        }
+    }
+}
+
+/// Probability up to which PIE marks instead of dropping (`MARK_ECNTH`).
+pub(crate) const MARKED_UP_TO: f64 = 0.1;
+
+/// Bytes of a mean packet (RFC 8033, 4.1: `MEAN_PKTSIZE`). PIE drops nothing below two of them.
+const MEAN_PACKET: u64 = 1500;
+
+/// State of the controller (RFC 8033, 4.2).
+#[derive(Debug)]
+pub(crate) struct Controller {
+    pub(crate) probability: f64,
+    /// Sum of the probabilities since the last drop, which spaces drops evenly (RFC 8033, 5.4).
+    accumulated: f64,
+    delay: Interval,
+    previous: Interval,
+    burst: Interval,
+    next: Instant,
+}
+
+impl Controller {
+    pub(crate) fn new(config: &PieConfig) -> Self {
+        Self {
+            probability: 0.0,
+            accumulated: 0.0,
+            delay: Interval::ZERO,
+            previous: Interval::ZERO,
+            burst: config.burst,
+            next: Instant::ZERO + config.update,
+        }
+    }
+
+    /// Runs the updates that were due by `now`.
+    pub(crate) fn run(&mut self, config: &PieConfig, now: Instant) {
+        while self.next <= now {
+            if self.is_idle(config) {
+                // Nothing changes until a packet waits: only the grid of updates moves on.
+                let missed = now.since(self.next).as_nanos() / config.update.as_nanos() + 1;
+                self.next = self.next + config.update.saturating_mul(missed);
+                return;
+            }
+            self.update(config);
+            self.next = self.next + config.update;
+        }
+    }
+
+    fn is_idle(&self, config: &PieConfig) -> bool {
+        self.probability == 0.0
+            && self.delay.is_zero()
+            && self.previous.is_zero()
+            && self.burst == config.burst
+    }
+
+    /// Computes the probability anew (RFC 8033, 4.2 and 5.5).
+    fn update(&mut self, config: &PieConfig) {
+        let (delay, before) = (self.delay.as_secs_f64(), self.previous.as_secs_f64());
+        let change =
+            config.alpha * (delay - config.target.as_secs_f64()) + config.beta * (delay - before);
+        let mut step = change * scale(self.probability);
+        if self.probability >= 0.1 {
+            step = step.min(0.02);
+        }
+        self.probability += step;
+        if self.delay.is_zero() && self.previous.is_zero() {
+            self.probability *= 0.98;
+        }
+        if self.delay > Interval::from_millis(250) {
+            self.probability += 0.02;
+        }
+        self.probability = self.probability.clamp(0.0, 1.0);
+        let half = Interval::from_nanos(config.target.as_nanos() / 2);
+        self.burst = self.burst.saturating_sub(config.update);
+        if self.probability == 0.0 && self.delay < half && self.previous < half {
+            self.burst = config.burst;
+            self.accumulated = 0.0;
+        }
+        self.previous = self.delay;
+    }
+
+    /// Records the delay of a packet that leaves; `empty` tells that no other waits.
+    pub(crate) fn on_dequeue(&mut self, delay: Interval, empty: bool) {
+        self.delay = if empty { Interval::ZERO } else { delay };
+    }
+
+    /// Returns whether to drop (or mark) a packet that joins `bytes` waiting bytes (RFC 8033, 4.1
+    /// and 5.4).
+    pub(crate) fn selects(&mut self, config: &PieConfig, bytes: u64, random: &mut Stream) -> bool {
+        let half = Interval::from_nanos(config.target.as_nanos() / 2);
+        let calm = self.previous < half && self.probability < 0.2;
+        if !self.burst.is_zero() || calm || bytes <= 2 * MEAN_PACKET {
+            return false;
+        }
+        if self.probability == 0.0 {
+            self.accumulated = 0.0;
+        }
+        self.accumulated += self.probability;
+        if self.accumulated < 0.85 {
+            return false;
+        }
+        let selected = self.accumulated >= 8.5 || random.uniform() < self.probability;
+        if selected {
+            self.accumulated = 0.0;
+        }
+        selected
+    }
+}
+
+/// Returns the factor on a step of the probability: small steps while the probability is small
+/// (RFC 8033, 4.2).
+fn scale(probability: f64) -> f64 {
+    const STEPS: [(f64, f64); 6] = [
+        (0.000_001, 2048.0),
+        (0.000_01, 512.0),
+        (0.000_1, 128.0),
+        (0.001, 32.0),
+        (0.01, 8.0),
+        (0.1, 2.0),
+    ];
+    let step = STEPS.iter().find(|(below, _)| probability < *below);
+    step.map_or(1.0, |(_, divisor)| 1.0 / divisor)
+}
+
+/// One FIFO queue under PIE.
+#[derive(Debug)]
+pub struct Pie {
+    config: PieConfig,
+    limit: QueueLimit,
+    queue: Fifo,
+    controller: Controller,
+    random: Stream,
+}
+
+impl Pie {
+    /// Creates an empty queue.
+    pub fn new(config: PieConfig, limit: QueueLimit, random: Stream) -> Self {
+        Self {
+            controller: Controller::new(&config),
+            config,
+            limit,
+            queue: Fifo::new(),
+            random,
+        }
+    }
+
+    pub(super) fn queued(&self) -> (u32, u64) {
+        self.queue.queued()
+    }
+
+    pub(super) fn enqueue(
+        &mut self,
+        now: Instant,
+        packet: Waiting,
+        drops: &mut Drops,
+    ) -> Option<bool> {
+        self.controller.run(&self.config, now);
+        if self.queue.is_full(self.limit, packet.len) {
+            drops.push((packet, Reason::Full));
+            return None;
+        }
+        let bytes = self.queue.queued().1;
+        let selected = self
+            .controller
+            .selects(&self.config, bytes, &mut self.random);
+        let mark = selected
+            && self.config.ecn
+            && packet.ecn.markable()
+            && self.controller.probability <= MARKED_UP_TO;
+        if selected && !mark {
+            drops.push((packet, Reason::Control));
+            return None;
+        }
+        self.queue.push(packet);
+        Some(mark)
+    }
+
+    pub(super) fn dequeue(&mut self, now: Instant) -> Option<Leaving> {
+        self.controller.run(&self.config, now);
+        let waiting = self.queue.pop()?;
+        self.controller
+            .on_dequeue(waiting.sojourn(now), self.queue.is_empty());
+        Some(Leaving {
+            waiting,
+            marked: false,
+        })
+    }
+}

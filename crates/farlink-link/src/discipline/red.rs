@@ -1,0 +1,192 @@
+//! RED (Floyd and Jacobson 1993), gentle (Floyd 2000) and adaptive (Floyd, Gummadi and Shenker
+//! 2001): drops or marks with a probability that grows with the mean queue.
+
+use super::{Drops, Fifo, Leaving, Reason, Waiting};
+use crate::link::QueueLimit;
+use farlink_channel::rng::Stream;
+use farlink_tcp::{Instant, Interval};
+
+/// Parameters of RED.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RedConfig {
+    /// Mean queue in packets below which nothing is dropped.
+    pub min: f64,
+    /// Mean queue in packets at which the probability is `probability`.
+    pub max: f64,
+    /// Probability at `max`.
+    pub probability: f64,
+    /// Weight of a new length in the mean.
+    pub weight: f64,
+    /// Set if the probability rises from `probability` to 1 between `max` and twice `max`,
+    /// instead of jumping to 1.
+    pub gentle: bool,
+    /// Set if `probability` follows the mean queue, so that the mean stays between `min` and `max`.
+    pub adaptive: bool,
+    /// Set if ECN-capable packets are marked instead of dropped below `max`.
+    pub ecn: bool,
+    /// Transmission time of a mean packet, for the mean of an idle queue.
+    pub packet_time: Interval,
+}
+
+/// Time between two changes of the probability by adaptive RED.
+const ADAPT_EVERY: Interval = Interval::from_millis(500);
+
+/// One FIFO queue under RED.
+#[derive(Debug)]
+pub struct Red {
+    config: RedConfig,
+    limit: QueueLimit,
+    queue: Fifo,
+    mean: f64,
+    /// Packets since the last drop; `None` while the mean is below `min`.
+    count: Option<u32>,
+    /// Start of the idle time; `None` while packets wait.
+    idle_since: Option<Instant>,
+    adapts: Instant,
+    random: Stream,
+}
+
+/// Decision about an arriving packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Decision {
+    Accept,
+    /// Mark if the packet is ECN-capable, else drop.
+    Notify,
+    Drop,
+}
+
+impl Red {
+    /// Creates an empty queue.
+    pub fn new(config: RedConfig, limit: QueueLimit, random: Stream) -> Self {
+        Self {
+            config,
+            limit,
+            queue: Fifo::new(),
+            mean: 0.0,
+            count: None,
+            idle_since: Some(Instant::ZERO),
+            adapts: Instant::ZERO + ADAPT_EVERY,
+            random,
+        }
+    }
+
+    pub(super) fn queued(&self) -> (u32, u64) {
+        self.queue.queued()
+    }
+
+    /// Returns the mean queue in packets.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// Returns the probability at the upper threshold, which adaptive RED changes.
+    pub fn probability_at_max(&self) -> f64 {
+        self.config.probability
+    }
+
+    /// Brings the mean up to date with an arrival.
+    fn average(&mut self, now: Instant) {
+        let keep = 1.0 - self.config.weight;
+        if let Some(since) = self.idle_since.take() {
+            let packets = now.since(since).as_nanos() / self.config.packet_time.as_nanos().max(1);
+            self.mean *= libm::pow(keep, packets as f64);
+        }
+        self.mean = keep * self.mean + self.config.weight * f64::from(self.queue.queued().0);
+    }
+
+    /// Adapts the probability to the mean (Floyd, Gummadi and Shenker 2001, section 4.2).
+    fn adapt(&mut self, now: Instant) {
+        if !self.config.adaptive {
+            return;
+        }
+        let RedConfig { min, max, .. } = self.config;
+        let (low, high) = (min + 0.4 * (max - min), min + 0.6 * (max - min));
+        while self.adapts <= now {
+            let probability = self.config.probability;
+            if self.mean > high && probability <= 0.5 {
+                self.config.probability += (probability / 4.0).min(0.01);
+            } else if self.mean < low && probability >= 0.01 {
+                self.config.probability *= 0.9;
+            }
+            self.adapts = self.adapts + ADAPT_EVERY;
+        }
+    }
+
+    /// Returns the probability at the present mean before packets since the last drop count, if
+    /// the mean is between the thresholds; 0 below them and `None` above.
+    pub(crate) fn probability(&self) -> Option<f64> {
+        let RedConfig {
+            min,
+            max,
+            probability,
+            ..
+        } = self.config;
+        if self.mean < min {
+            Some(0.0)
+        } else if self.mean < max {
+            Some(probability * (self.mean - min) / (max - min))
+        } else if self.config.gentle && self.mean < 2.0 * max {
+            Some(probability + (1.0 - probability) * (self.mean - max) / max)
+        } else {
+            None
+        }
+    }
+
+    fn decide(&mut self) -> Decision {
+        if self.mean < self.config.min {
+            self.count = None;
+            return Decision::Accept;
+        }
+        let Some(base) = self.probability() else {
+            self.count = Some(0);
+            return Decision::Drop;
+        };
+        let count = self.count.map_or(0, |count| count + 1);
+        self.count = Some(count);
+        // Uniform gaps between drops: p / (1 - count p) (Floyd and Jacobson 1993, figure 2).
+        let left = 1.0 - f64::from(count) * base;
+        let chance = if left > 0.0 { base / left } else { 1.0 };
+        if self.random.uniform() >= chance {
+            return Decision::Accept;
+        }
+        self.count = Some(0);
+        if self.mean < self.config.max {
+            Decision::Notify
+        } else {
+            Decision::Drop
+        }
+    }
+
+    pub(super) fn enqueue(
+        &mut self,
+        now: Instant,
+        packet: Waiting,
+        drops: &mut Drops,
+    ) -> Option<bool> {
+        self.average(now);
+        self.adapt(now);
+        let decision = self.decide();
+        if self.queue.is_full(self.limit, packet.len) {
+            drops.push((packet, Reason::Full));
+            return None;
+        }
+        let mark = decision == Decision::Notify && self.config.ecn && packet.ecn.markable();
+        if decision != Decision::Accept && !mark {
+            drops.push((packet, Reason::Control));
+            return None;
+        }
+        self.queue.push(packet);
+        Some(mark)
+    }
+
+    pub(super) fn dequeue(&mut self, now: Instant) -> Option<Leaving> {
+        let waiting = self.queue.pop()?;
+        if self.queue.is_empty() {
+            self.idle_since = Some(now);
+        }
+        Some(Leaving {
+            waiting,
+            marked: false,
+        })
+    }
+}
