@@ -267,7 +267,8 @@ impl Links {
         if behind && over.low_due(false).is_some_and(|at| at <= now) {
             // A waiting packet leaves the queue before a packet that arrives at the same time is
             // queued, as on a link with one class.
-            self.advance(now, id, Due::Low, packets, outcomes);
+            // The event for this departure is still to come and stays the only one of the link.
+            self.send_waiting(now, id, packets, outcomes);
         }
         let medium_idle = !self[id].medium.is_shared || !self[id.reverse()].has_waiting();
         let over = &mut self.directions[id];
@@ -290,6 +291,9 @@ impl Links {
         });
         let fate = if let Some(arq) = arq {
             arq.offer(now, from, number, len, Tag::of(packet))
+        } else if over.has_discipline() {
+            let offered = (number, &mut *packet, len);
+            over.offer_to_discipline((now, id), offered, medium_idle, outcomes)
         } else {
             over.enqueue_in_class(now, class, (number, packet, len), medium_idle, |last| {
                 outcomes.push(Outcome::Lost(id, last, DropCause::Congestion, now));
@@ -487,23 +491,41 @@ impl Links {
             Due::Low => {
                 let watched = self.watched(id);
                 self[watched].low_watched = false;
-                let mut id = id;
-                if self[id].medium.is_shared
-                    && self[id.reverse()].has_waiting()
-                    && !(self[id].has_waiting() && self[id].has_turn())
-                {
-                    id = id.reverse();
-                }
-                let (number, fate) = self[id].start_low(now)?;
-                if let Some(departures) = &mut self.departures {
-                    departures.push((number, now));
-                }
-                self.occupy_medium(id, fate);
-                self.apply_fate(now, id, number, fate, packets, outcomes);
-                Some(id)
+                self.send_waiting(now, id, packets, outcomes)
             }
             Due::Arq => self.advance_arq(now, id, outcomes).then_some(id),
         }
+    }
+
+    /// Sends the packet that is next in the low class or by the discipline, if the transmitter is
+    /// free. On a shared medium the other direction may be the one to send.
+    fn send_waiting(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        packets: &mut Packets,
+        outcomes: &mut Vec<Outcome>,
+    ) -> Option<LinkId> {
+        let mut id = id;
+        if self[id].medium.is_shared
+            && self[id.reverse()].has_waiting()
+            && !(self[id].has_waiting() && self[id].has_turn())
+        {
+            id = id.reverse();
+        }
+        let over = &mut self.directions[id];
+        let sent = if over.has_discipline() {
+            over.start_disciplined(now, id, packets, outcomes)
+        } else {
+            over.start_low(now)
+        };
+        let (number, fate) = sent?;
+        if let Some(departures) = &mut self.departures {
+            departures.push((number, now));
+        }
+        self.occupy_medium(id, fate);
+        self.apply_fate(now, id, number, fate, packets, outcomes);
+        Some(id)
     }
 
     fn advance_arq(&mut self, now: Instant, id: LinkId, outcomes: &mut Vec<Outcome>) -> bool {

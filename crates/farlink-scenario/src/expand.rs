@@ -15,6 +15,7 @@ use super::channel;
 use super::checks::{LONGEST_DELAY, LONGEST_RUN, at_most, fault, ignored, out_of_range};
 use super::compression::CompressionSpec;
 use super::decode::{Problem, example, suggestion};
+use super::discipline;
 use super::expanded::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
 use super::fec;
 use super::flow::{AppName, FlowSpec, Opener};
@@ -312,6 +313,15 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
         }
     }
     one_medium(link, &down, &up)?;
+    for (key, item) in [("down", &down), ("up", &up)] {
+        let excluded = [
+            ("arq", link.arq.is_some()),
+            ("header_compression", link.header_compression.is_some()),
+            ("background", !item.background.is_empty()),
+            ("mark", !item.mark.is_unlimited()),
+        ];
+        discipline::alone(&excluded, item.discipline.as_ref()).map_err(|p| p.within(key))?;
+    }
     let arq = link.arq.as_ref().map(ArqSpec::resolve).transpose();
     let arq = arq.map_err(|problem| problem.within("arq"))?;
     let compression = link.header_compression.map(CompressionSpec::resolve);
@@ -446,6 +456,7 @@ fn one_direction(
         service_time: table.service_time.0,
         fec,
         queue: table.queue,
+        discipline: table.discipline,
         mark: table.mark,
         priorities: table.priorities,
         mtu: fragments::mtu(table)?,

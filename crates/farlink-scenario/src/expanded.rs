@@ -6,6 +6,7 @@ use super::app::App;
 use super::arq::ArqLink;
 use super::background::BackgroundSpec;
 use super::channel::{ChannelSpec, JitterSpec};
+use super::discipline::DisciplineSpec;
 use super::flow::Opener;
 use super::handoff::ExpandedHandoff;
 use super::queue::QueueSpec;
@@ -79,6 +80,8 @@ pub struct DirectionSpec {
     pub fec: Option<BlockCode>,
     /// Limit of packets that wait for the transmitter.
     pub queue: QueueSpec,
+    /// Queue discipline in place of the FIFO queue.
+    pub discipline: Option<DisciplineSpec>,
     /// Queue length above which ECN-capable packets are marked.
     pub mark: QueueSpec,
     /// Set if packets of low priority have a class of their own.

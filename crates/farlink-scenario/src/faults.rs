@@ -75,6 +75,33 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "geo.toml:11: links[0].down has no \"rate\"; write for example rate = \"2048 kbit/s\", or \
          name a preset",
     ),
+    // Queue disciplines.
+    (
+        "delay = \"250 ms\"\nqueue",
+        "delay = \"250 ms\"\ndiscipline = \"fq_codel\"\nqueue",
+        "geo.toml:14: links[0].down.discipline = \"fq_codel\" is unknown; did you mean \"fq-codel\"?",
+    ),
+    (
+        "delay = \"250 ms\"\nqueue",
+        "delay = \"250 ms\"\ndiscipline = { method = \"pie\", interval = \"1 s\" }\nqueue",
+        "geo.toml:14: links[0].down.discipline.interval would be ignored; it needs method = \"codel\", \
+         \"fq-codel\", \"cobalt\" or \"fq-cobalt\"",
+    ),
+    (
+        "delay = \"250 ms\"\nqueue",
+        "delay = \"250 ms\"\ndiscipline = { method = \"red\", min = 20 }\nqueue",
+        "geo.toml:14: links[0].down.discipline.max = 15 is not above min = 20; write a larger max",
+    ),
+    (
+        "delay = \"250 ms\"\nqueue",
+        "delay = \"250 ms\"\ndiscipline = \"codel\"\nmark = { packets = 5 }\nqueue",
+        "geo.toml:14: links[0].down.discipline does not go with mark; write one of them",
+    ),
+    (
+        "delay = \"250 ms\"\nqueue",
+        "delay = \"250 ms\"\ndiscipline = { target = \"5 ms\" }\nqueue",
+        "geo.toml:14: links[0].down.discipline has no \"method\"",
+    ),
     (
         "delay = \"250 ms\"\nqueue",
         "dealy = \"250 ms\"\nqueue",
@@ -84,7 +111,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "delay = \"250 ms\"\nqueue",
         "colour = \"red\"\nqueue",
         "geo.toml:13: unknown key \"colour\" in links[0].down; the keys are \"rate\", \"rate_trace\", \"delay\", \
-         \"overhead\", \"service_time\", \"fec\", \"queue\", \"mark\", \"priorities\", \"mtu\", \"fragments\", \"channel\", \"background\"",
+         \"overhead\", \"service_time\", \"fec\", \"queue\", \"discipline\", \"mark\", \"priorities\", \"mtu\", \"fragments\", \"channel\", \"background\"",
     ),
     (
         "delay = \"250 ms\"\nqueue",

@@ -18,6 +18,7 @@ mod compression;
 mod control;
 mod decode;
 mod defaults;
+mod discipline;
 mod distribution;
 mod error;
 mod expand;
@@ -65,6 +66,7 @@ pub use channel::{Channel, ChannelSpec, Distribution, GilbertSpec, JitterSpec, R
 pub use compression::{CompressionName, CompressionSpec};
 pub use control::ControlSpec;
 use decode::Problem;
+pub use discipline::{DisciplineName, DisciplineSpec, DisciplineTable};
 pub use distribution::{
     DistributionName, SizeDistribution, SizeDistributionTable, TimeDistribution,
     TimeDistributionTable,
@@ -213,6 +215,11 @@ impl Scenario {
                 link.up.clone_from(&link.down);
             }
             bdp::spell_out(link);
+            for table in [&mut link.down, &mut link.up].into_iter().flatten() {
+                if let Some(discipline) = &mut table.discipline {
+                    discipline.spell_out();
+                }
+            }
             if let Some(arq) = &mut link.arq {
                 arq.spell_out();
             }

@@ -33,6 +33,11 @@ const SECTIONS: &[(&str, &str, &str)] = &[
         "FecSpec",
         "`code`, or `n` and `k`. See `docs/fec.md`.",
     ),
+    (
+        "`discipline = { ... }`",
+        "DisciplineTable",
+        "Or its method alone, `\"fq-codel\"`. See `docs/queues.md`.",
+    ),
     ("`background = [{ ... }]`", "BackgroundSpec", ""),
     (
         "`rate_trace = { ... }`",

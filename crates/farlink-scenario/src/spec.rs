@@ -11,6 +11,7 @@ use super::arq::ArqSpec;
 use super::background::BackgroundSpec;
 use super::channel::Channel;
 use super::compression::CompressionSpec;
+use super::discipline::DisciplineSpec;
 use super::fec::FecSpec;
 use super::flow::{FlowSpec, IpName};
 use super::handoff::HandoffSpec;
@@ -148,6 +149,11 @@ table! {
         /// 4,000,000 packets, the run ends.
         #[serde(default)]
         queue: QueueSpec;
+        /// Discipline that selects the packets to send, to drop and to mark, in place of a FIFO
+        /// queue that drops at its tail. `queue` is its limit. Not with `arq`,
+        /// `header_compression`, `background` or `mark`. Packets of low priority have no class of
+        /// their own then.
+        discipline?: DisciplineSpec;
         /// Threshold of the queue above which ECN-capable packets are marked: those packets that
         /// would be dropped if this were the limit (this is not RED). Other packets are never
         /// marked, and `queue` still drops. "unlimited" marks none. Needs `ecn = true` in the TCPs.

@@ -217,6 +217,12 @@ fn link(link: &ExpandedLink, streams: &Streams) -> Result<Link, RunError> {
         if let Some(traffic) = background::build(&spec.background, streams, &name) {
             built = built.with_background(traffic);
         }
+        if let Some(discipline) = &spec.discipline {
+            let stream = streams.stream(&format!("{name}/discipline"));
+            if let Some(discipline) = discipline.build(built.config(), stream) {
+                built = built.with_discipline(discipline);
+            }
+        }
         if let Some(config) = link.header_compression {
             built = built.with_compression(Compression::new(config));
         }

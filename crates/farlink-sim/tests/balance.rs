@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 /// Bulk transfers and datagrams from a to c, stopped at some time, over a link that may be slow or
-/// lossy, or have cross traffic or a protocol.
+/// lossy, or have cross traffic, a queue discipline or a protocol.
 fn path() -> impl Strategy<Value = String> {
     let channel = prop_oneof![
         Just(""),
@@ -25,12 +25,22 @@ fn path() -> impl Strategy<Value = String> {
         1 => Just("arq = { protocol = \"lapb\" }"),
     ];
     let other = prop_oneof![2 => Just(0u32), 1 => 1u32..40];
+    let discipline = prop_oneof![
+        3 => Just(""),
+        1 => Just("head-drop"), 1 => Just("red"), 1 => Just("codel"), 1 => Just("pie"),
+        1 => Just("cobalt"), 1 => Just("drr"), 1 => Just("fq-codel"), 1 => Just("fq-pie"),
+        1 => Just("fq-cobalt"), 1 => Just("dualpi2"),
+    ];
     let (rate, delay, end) = (16u32..2_000, 0u32..400, 500u32..8_000);
-    (channel, queue, arq, other, rate, delay, end, any::<u32>()).prop_map(
-        |(channel, queue, arq, other, rate, delay, end, seed)| {
+    let kind = (arq, other, discipline);
+    (channel, queue, kind, rate, delay, end, any::<u32>()).prop_map(
+        |(channel, queue, (arq, other, discipline), rate, delay, end, seed)| {
             let background = match other {
                 kbps if kbps > 0 && arq.is_empty() => {
                     format!(", background = [{{ load = \"{kbps} kbit/s\", size = \"2 kB\", rate = \"100 kbit/s\" }}]")
+                }
+                _ if !discipline.is_empty() && arq.is_empty() => {
+                    format!(", discipline = \"{discipline}\"")
                 }
                 _ => String::new(),
             };

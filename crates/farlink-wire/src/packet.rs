@@ -298,6 +298,26 @@ impl Raw {
         self.checked = true;
     }
 
+    /// Returns a hash of addresses, protocol and ports (FNV-1a).
+    fn flow_hash(&self) -> u64 {
+        let is_ipv6 = self.is_ipv6();
+        let addresses = if is_ipv6 {
+            8..ipv6::HEADER
+        } else {
+            12..IPV4_HEADER_LEN as usize
+        };
+        let protocol = self.bytes[if is_ipv6 { 6 } else { 9 }];
+        let (from, to) = self.ports();
+        let ports = [from.to_be_bytes(), to.to_be_bytes()].concat();
+        let parts = self.bytes[addresses]
+            .iter()
+            .chain([&protocol])
+            .chain(&ports);
+        parts.fold(0xcbf2_9ce4_8422_2325, |hash: u64, &byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    }
+
     /// Returns the remaining hops.
     pub fn ttl(&self) -> u8 {
         self.bytes[if self.is_ipv6() { 7 } else { 8 }]
@@ -591,6 +611,15 @@ impl Packet {
             Payload::Udp(datagram) => datagram.ecn = ecn,
             Payload::Raw(raw) => raw.set_ecn(ecn),
         }
+    }
+
+    /// Returns a hash of the packet's flow: of flow and direction in the simulator, of addresses,
+    /// protocol and ports for a packet of a real program.
+    pub fn flow_hash(&self) -> u64 {
+        let Payload::Raw(raw) = &self.payload else {
+            return u64::from(self.flow.0) << 1 | u64::from(self.from_opener);
+        };
+        raw.flow_hash()
     }
 
     /// Returns source and destination port.

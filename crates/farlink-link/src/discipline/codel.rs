@@ -147,8 +147,8 @@ impl Control {
 #[derive(Debug)]
 pub struct Codel {
     config: CodelConfig,
-    limit: QueueLimit,
-    queue: Fifo,
+    pub(super) limit: QueueLimit,
+    pub(super) queue: Fifo,
     control: Control,
 }
 

@@ -4,6 +4,7 @@
 use super::{Drops, Fifo, Leaving, Reason, Waiting};
 use crate::link::QueueLimit;
 use farlink_tcp::{Ecn, Instant, Interval};
+use farlink_wire::id::PacketId;
 
 /// Parameters of the dual queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -72,7 +73,7 @@ impl Half {
 #[derive(Debug)]
 pub struct DualPi2 {
     config: DualPi2Config,
-    limit: QueueLimit,
+    pub(super) limit: QueueLimit,
     low_latency: Half,
     classic: Half,
     /// Base probability p' of RFC 9332.
@@ -102,6 +103,11 @@ impl DualPi2 {
     pub(super) fn queued(&self) -> (u32, u64) {
         let (low, classic) = (self.low_latency.queue.queued(), self.classic.queue.queued());
         (low.0 + classic.0, low.1 + classic.1)
+    }
+
+    pub(super) fn drain(&mut self, into: &mut Vec<PacketId>) {
+        self.low_latency.queue.drain(into);
+        self.classic.queue.drain(into);
     }
 
     /// Returns the drop probability of classic packets, the square of the base probability.

@@ -8,6 +8,7 @@ use super::{Drops, Fifo, Leaving, Reason, Waiting};
 use crate::link::QueueLimit;
 use farlink_channel::rng::Stream;
 use farlink_tcp::{Instant, Interval};
+use farlink_wire::id::PacketId;
 use std::collections::VecDeque;
 
 /// Law of the queue of a flow.
@@ -69,7 +70,7 @@ struct Flow {
 #[derive(Debug)]
 pub struct Fair {
     config: FairConfig,
-    limit: QueueLimit,
+    pub(super) limit: QueueLimit,
     flows: Vec<Flow>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -292,6 +293,16 @@ impl Fair {
                 marked: false,
             }),
         }
+    }
+
+    pub(super) fn drain(&mut self, into: &mut Vec<PacketId>) {
+        for flow in &mut self.flows {
+            flow.queue.drain(into);
+            flow.list = List::None;
+        }
+        (self.packets, self.bytes) = (0, 0);
+        self.new.clear();
+        self.old.clear();
     }
 
     /// Returns the longest time that the first packet of a queue has waited.

@@ -8,6 +8,7 @@ mod cobalt;
 mod codel;
 mod dual_pi2;
 mod fair;
+mod head_drop;
 mod pie;
 mod red;
 
@@ -15,6 +16,7 @@ pub use cobalt::CobaltConfig;
 pub use codel::{Codel, CodelConfig};
 pub use dual_pi2::{DualPi2, DualPi2Config};
 pub use fair::{Fair, FairConfig, FairQueue};
+pub use head_drop::HeadDrop;
 pub use pie::{Pie, PieConfig};
 pub use red::{Red, RedConfig};
 
@@ -79,6 +81,8 @@ pub enum Discipline {
     Red(Red),
     /// Dual queue with a coupled PI2 controller (RFC 9332).
     DualPi2(DualPi2),
+    /// One FIFO queue that drops its first packet when full.
+    HeadDrop(HeadDrop),
     /// A queue per flow, served by deficit round robin (RFC 8290).
     Fair(Fair),
 }
@@ -94,6 +98,7 @@ impl Discipline {
             Self::Red(queue) => queue.enqueue(now, packet, drops),
             Self::DualPi2(queue) => queue.enqueue(now, packet, drops),
             Self::Fair(queue) => queue.enqueue(now, packet, drops),
+            Self::HeadDrop(queue) => queue.enqueue(packet, drops).then_some(false),
         }
     }
 
@@ -106,6 +111,7 @@ impl Discipline {
             Self::Red(queue) => queue.dequeue(now),
             Self::DualPi2(queue) => queue.dequeue(now, drops),
             Self::Fair(queue) => queue.dequeue(now, drops),
+            Self::HeadDrop(queue) => queue.dequeue(),
         }
     }
 
@@ -117,7 +123,36 @@ impl Discipline {
             Self::Red(queue) => queue.queued(),
             Self::DualPi2(queue) => queue.queued(),
             Self::Fair(queue) => queue.queued(),
+            Self::HeadDrop(queue) => queue.queued(),
         }
+    }
+}
+
+impl Discipline {
+    /// Replaces the limit, for packets offered from now on.
+    pub fn set_limit(&mut self, limit: QueueLimit) {
+        match self {
+            Self::Codel(queue) => queue.limit = limit,
+            Self::Pie(queue) => queue.limit = limit,
+            Self::Red(queue) => queue.limit = limit,
+            Self::DualPi2(queue) => queue.limit = limit,
+            Self::Fair(queue) => queue.limit = limit,
+            Self::HeadDrop(queue) => queue.limit = limit,
+        }
+    }
+
+    /// Removes all packets, queue by queue.
+    pub fn drain(&mut self) -> Vec<PacketId> {
+        let mut packets = Vec::new();
+        match self {
+            Self::Codel(queue) => queue.queue.drain(&mut packets),
+            Self::Pie(queue) => queue.queue.drain(&mut packets),
+            Self::Red(queue) => queue.queue.drain(&mut packets),
+            Self::HeadDrop(queue) => queue.queue.drain(&mut packets),
+            Self::DualPi2(queue) => queue.drain(&mut packets),
+            Self::Fair(queue) => queue.drain(&mut packets),
+        }
+        packets
     }
 }
 
@@ -158,6 +193,12 @@ impl Fifo {
         let first = self.waiting.pop_front()?;
         self.bytes -= u64::from(first.len);
         Some(first)
+    }
+
+    /// Removes all packets.
+    pub(crate) fn drain(&mut self, into: &mut Vec<PacketId>) {
+        into.extend(self.waiting.drain(..).map(|packet| packet.packet));
+        self.bytes = 0;
     }
 
     /// Returns the first packet.

@@ -73,11 +73,11 @@ impl Controller {
             if self.is_idle(config) {
                 // Nothing changes until a packet waits: only the grid of updates moves on.
                 let missed = now.since(self.next).as_nanos() / config.update.as_nanos() + 1;
-                self.next = self.next + config.update.saturating_mul(missed);
+                self.next += config.update.saturating_mul(missed);
                 return;
             }
             self.update(config);
-            self.next = self.next + config.update;
+            self.next += config.update;
         }
     }
 
@@ -161,8 +161,8 @@ fn scale(probability: f64) -> f64 {
 #[derive(Debug)]
 pub struct Pie {
     config: PieConfig,
-    limit: QueueLimit,
-    queue: Fifo,
+    pub(super) limit: QueueLimit,
+    pub(super) queue: Fifo,
     controller: Controller,
     random: Stream,
 }

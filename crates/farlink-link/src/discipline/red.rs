@@ -35,8 +35,8 @@ const ADAPT_EVERY: Interval = Interval::from_millis(500);
 #[derive(Debug)]
 pub struct Red {
     config: RedConfig,
-    limit: QueueLimit,
-    queue: Fifo,
+    pub(super) limit: QueueLimit,
+    pub(super) queue: Fifo,
     mean: f64,
     /// Packets since the last drop; `None` while the mean is below `min`.
     count: Option<u32>,
@@ -108,7 +108,7 @@ impl Red {
             } else if self.mean < low && probability >= 0.01 {
                 self.config.probability *= 0.9;
             }
-            self.adapts = self.adapts + ADAPT_EVERY;
+            self.adapts += ADAPT_EVERY;
         }
     }
 

@@ -589,7 +589,7 @@ proptest! {
         let mut now = Instant::ZERO;
         let (mut waiting, mut bytes) = (0_u32, 0_u64);
         for (number, &(after, len, flow, ecn, leaves)) in (0..).zip(&steps) {
-            now = now + Interval::from_nanos(after);
+            now += Interval::from_nanos(after);
             let mut drops = Vec::new();
             let offered = packet(number, len, flow, now, Ecn::from_bits(ecn));
             let accepted = queue.enqueue(now, offered, &mut drops);

@@ -66,6 +66,11 @@ impl LinkConfig {
         }
     }
 
+    /// Returns the transmission time of a packet of `ip_len` bytes at the constant rate.
+    pub fn packet_time(&self, ip_len: u32) -> Interval {
+        self.sending(self.coded(ip_len + self.overhead))
+    }
+
     /// Returns the bytes on the wire of a packet or frame of `bytes` bytes including framing.
     #[inline]
     pub fn coded(&self, bytes: u32) -> u32 {

@@ -5,6 +5,7 @@
 //! the packet being sent nor packets in flight.
 
 mod counters;
+mod disciplined;
 mod fast;
 mod handover;
 mod low;
@@ -147,6 +148,9 @@ impl Simplex {
             self.transmitter.overhead,
             self.queue.limit,
         ) = (config.delay, config.overhead, config.queue);
+        if let Some(own) = &mut self.low.disciplined {
+            own.discipline.set_limit(config.queue);
+        }
         self.has_slow_path = self.features.carries_frames
             || self.features.defers_dequeue
             || self.features.reports_departures

@@ -10,6 +10,7 @@
 //! If both directions share a medium or the far end may move, all packets wait in this class.
 
 use super::Simplex;
+use super::disciplined::Disciplined;
 use super::queue::{AHEAD, LENGTH, LOW, pack, priority};
 use crate::link::fate::Fate;
 use farlink_channel::DropCause;
@@ -30,6 +31,8 @@ struct Waiting {
 #[derive(Debug, Default)]
 pub(super) struct LowClass {
     waiting: VecDeque<Waiting>,
+    /// Queue discipline, which then holds all packets in place of `waiting`.
+    pub(super) disciplined: Option<Box<Disciplined>>,
     /// IP bytes of the waiting packets.
     pub(super) bytes: u64,
 }
@@ -193,17 +196,16 @@ impl Simplex {
     /// Removes all waiting packets, in the order in which they would have left.
     pub(super) fn drain_waiting(&mut self) -> Vec<PacketId> {
         (self.low_waiting, self.low.bytes) = (0, 0);
-        self.low
-            .waiting
-            .drain(..)
-            .map(|entry| entry.packet)
-            .collect()
+        let disciplined = self.low.disciplined.as_deref_mut();
+        let in_discipline = disciplined.map(|own| own.discipline.drain());
+        let waiting = self.low.waiting.drain(..).map(|entry| entry.packet);
+        waiting.chain(in_discipline.into_iter().flatten()).collect()
     }
 
     /// Returns whether a packet waits for [`Self::start_low`].
     #[inline]
     pub(in crate::link) fn has_waiting(&self) -> bool {
-        !self.low.waiting.is_empty()
+        self.low_waiting > 0
     }
 
     /// Returns the time at which the transmitter (or shared medium) is free for the low class, if a

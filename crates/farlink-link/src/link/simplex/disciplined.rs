@@ -1,0 +1,148 @@
+//! Directions with a queue discipline in place of the FIFO queue.
+//!
+//! All packets pass the discipline, which selects the next packet when the transmitter is free, so
+//! each departure is an event, as in the low class ([`super::low`]).
+
+use super::Simplex;
+use super::queue::{pack, priority};
+use crate::discipline::{Discipline, Drops, Waiting};
+use crate::link::fate::{Fate, Outcome};
+use farlink_channel::DropCause;
+use farlink_tcp::{Ecn, Instant};
+use farlink_wire::id::{LinkId, PacketId};
+use farlink_wire::packet::Packet;
+use farlink_wire::packets::Packets;
+
+/// Discipline of a direction, with the number of its own drops.
+#[derive(Debug)]
+pub(super) struct Disciplined {
+    pub(super) discipline: Discipline,
+    drops: Drops,
+}
+
+impl Simplex {
+    /// Returns the direction with a queue discipline. The queue limit of the parameters becomes the
+    /// limit of the discipline.
+    pub fn with_discipline(mut self, mut discipline: Discipline) -> Self {
+        discipline.set_limit(self.config.queue);
+        self.low.disciplined = Some(Box::new(Disciplined {
+            discipline,
+            drops: Drops::new(),
+        }));
+        self.defer_dequeue();
+        self
+    }
+
+    /// Returns the discipline, if any.
+    pub fn discipline(&self) -> Option<&Discipline> {
+        self.low.disciplined.as_deref().map(|own| &own.discipline)
+    }
+
+    /// Returns whether a discipline replaces the queue.
+    #[inline]
+    pub(in crate::link) fn has_discipline(&self) -> bool {
+        self.low.disciplined.is_some()
+    }
+
+    /// Brings the counters of the low class up to date, and reports the drops of the discipline.
+    /// Returns whether `offered` is among them.
+    fn settle_drops(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        offered: Option<PacketId>,
+        outcomes: &mut Vec<Outcome>,
+    ) -> bool {
+        let Some(mut own) = self.low.disciplined.take() else {
+            return false;
+        };
+        (self.low_waiting, self.low.bytes) = own.discipline.queued();
+        let mut refused = false;
+        for (dropped, _) in own.drops.drain(..) {
+            self.count_drop(DropCause::Congestion, priority(dropped.packed));
+            if offered == Some(dropped.packet) {
+                refused = true;
+            } else {
+                let cause = DropCause::Congestion;
+                outcomes.push(Outcome::Lost(id, dropped.packet, cause, now));
+            }
+        }
+        self.low.disciplined = Some(own);
+        refused
+    }
+
+    /// Offers a packet of `len` bytes to the discipline, and sends the first packet if the
+    /// transmitter is idle. Returns the fate of the offered packet if known.
+    pub(in crate::link) fn offer_to_discipline(
+        &mut self,
+        (now, id): (Instant, LinkId),
+        (number, packet, len): (PacketId, &mut Packet, u32),
+        medium_idle: bool,
+        outcomes: &mut Vec<Outcome>,
+    ) -> Option<Fate> {
+        let waiting = Waiting {
+            packet: number,
+            packed: pack(len, packet.has_data(), packet.priority(), false),
+            len,
+            joined: now,
+            flow: packet.flow_hash(),
+            ecn: packet.ecn(),
+        };
+        self.queued(now);
+        let own = self.low.disciplined.as_deref_mut()?;
+        let marked = own.discipline.enqueue(now, waiting, &mut own.drops);
+        if self.settle_drops(now, id, Some(number), outcomes) {
+            return Some(Fate::Lost {
+                cause: DropCause::Congestion,
+                at: now,
+            });
+        }
+        if marked == Some(true) {
+            packet.set_ecn(Ecn::Ce);
+            self.count_mark();
+        }
+        if !self.is_free(now) || !medium_idle {
+            self.counts.queue_max = self.counts.queue_max.max(self.low_waiting);
+            return None;
+        }
+        let own = self.low.disciplined.as_deref_mut()?;
+        let leaving = own.discipline.dequeue(now, &mut own.drops);
+        let refused = self.settle_drops(now, id, Some(number), outcomes);
+        let Some(leaving) = leaving else {
+            return refused.then_some(Fate::Lost {
+                cause: DropCause::Congestion,
+                at: now,
+            });
+        };
+        if leaving.marked {
+            packet.set_ecn(Ecn::Ce);
+            self.count_mark();
+        }
+        Some(self.send(now, leaving.waiting.packed))
+    }
+
+    /// Sends the packet that the discipline selects, if the transmitter is free at `now`. Drops and
+    /// marks on the way are applied. Returns the packet and its fate.
+    pub(in crate::link) fn start_disciplined(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        packets: &mut Packets,
+        outcomes: &mut Vec<Outcome>,
+    ) -> Option<(PacketId, Fate)> {
+        self.queued(now);
+        if !self.is_free(now) {
+            return None;
+        }
+        let own = self.low.disciplined.as_deref_mut()?;
+        let leaving = own.discipline.dequeue(now, &mut own.drops);
+        self.settle_drops(now, id, None, outcomes);
+        let leaving = leaving?;
+        let packet = leaving.waiting.packet;
+        if leaving.marked {
+            packets.get_mut(packet).set_ecn(Ecn::Ce);
+            self.count_mark();
+        }
+        Some((packet, self.send(now, leaving.waiting.packed)))
+    }
+}
