@@ -376,6 +376,61 @@ pub(crate) const STAGES: &[(&str, &str)] = &[
 /// Keys of a link in addition to rate and delay, and keys of its direction down.
 pub(crate) const LINKS: &[(&str, &str, &str)] = &[
     (
+        "discipline drop-tail",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = 'drop-tail'",
+    ),
+    (
+        "discipline head-drop",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = 'head-drop'",
+    ),
+    (
+        "discipline red",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = { method = 'red', adaptive = true, min = 3, max = 9 }",
+    ),
+    (
+        "discipline codel",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = { method = 'codel', target = '20 ms', ce_threshold = '60 ms' }",
+    ),
+    (
+        "discipline cobalt",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = 'cobalt'",
+    ),
+    (
+        "discipline pie",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = 'pie'",
+    ),
+    (
+        "discipline drr",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = 'drr'",
+    ),
+    (
+        "discipline fq-codel",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = 'fq-codel'",
+    ),
+    (
+        "discipline fq-pie",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = 'fq-pie'",
+    ),
+    (
+        "discipline fq-cobalt",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = 'fq-cobalt'",
+    ),
+    (
+        "discipline dualpi2",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = 'dualpi2'",
+    ),
+    (
         "arq none",
         "arq = { protocol = 'none', mac = { access = 'constant', delay = '5 ms', direction = 'down' } }",
         "channel = { loss = 0.05 }",

@@ -13,9 +13,9 @@ use farlink_wire::id::PacketId;
 pub(in crate::link) struct Handover {
     /// Set while the direction has no far end.
     pub(in crate::link) is_closed: bool,
-    /// Packets that arrive up to this time are lost, because they were in flight at the
-    /// disconnection.
-    cut_until: Option<Instant>,
+    /// Packets that arrive before this time are lost, because they were in flight at the
+    /// disconnection. Zero if none was.
+    cut_before: Instant,
 }
 
 impl Simplex {
@@ -31,7 +31,8 @@ impl Simplex {
         self.handover.is_closed = true;
         self.keep_order();
         if !self.in_flight.is_empty() {
-            self.handover.cut_until = Some(self.propagation.last_arrival);
+            let last = self.propagation.last_arrival;
+            self.handover.cut_before = Instant::from_nanos(last.as_nanos() + 1);
         }
         self.drain_waiting()
     }
@@ -40,15 +41,13 @@ impl Simplex {
     /// disconnection.
     pub(in crate::link) fn reopen(&mut self) {
         self.handover.is_closed = false;
-        if let Some(cut) = self.handover.cut_until {
-            let after = Instant::from_nanos(cut.as_nanos() + 1);
-            self.propagation.last_arrival = self.propagation.last_arrival.max(after);
-        }
+        let after = self.handover.cut_before;
+        self.propagation.last_arrival = self.propagation.last_arrival.max(after);
     }
 
     /// Returns whether a packet that arrives at `now` was in flight at the disconnection.
     pub(in crate::link) fn is_cut(&self, now: Instant) -> bool {
-        self.handover.is_closed || self.handover.cut_until.is_some_and(|until| now <= until)
+        self.handover.is_closed || now < self.handover.cut_before
     }
 }
 
