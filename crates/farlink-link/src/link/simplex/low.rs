@@ -231,8 +231,12 @@ impl Simplex {
     }
 
     /// Returns the time at which the transmission of a packet begins that was accepted at `now`;
-    /// `None` if the packet waits in the low class.
+    /// `None` if the packet waits in the low class or a discipline.
     pub fn departure(&self, now: Instant, packet: PacketId) -> Option<Instant> {
+        if self.has_discipline() {
+            // The offered packet is sent at once only into an empty queue.
+            return (self.low_waiting == 0).then_some(now);
+        }
         let mut waiting = self.low.waiting.iter();
         if waiting.any(|entry| entry.packet == packet) {
             return None;
