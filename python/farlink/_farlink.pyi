@@ -1,7 +1,7 @@
 """The compiled engine. Texts are JSON unless said otherwise; farlink.api is its one user."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 Progress = Callable[[float, float, int, int], None]
 """Called with simulated seconds and expected seconds (NaN: unknown) of the run that reported
@@ -69,6 +69,7 @@ class TraceTables(TypedDict):
     measures: Measures
     pcaps: dict[str, bytes]
     tables: dict[str, Columns]
+    story: NotRequired[list[tuple[float, str, str, str, int | None]]]
 
 class ChannelSample(TypedDict):
     """What became of packets by themselves in a channel."""

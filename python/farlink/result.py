@@ -312,6 +312,14 @@ class Result:
         table.attrs["units"] = dict(units)
         return table
 
+    def story(self, tcp: str | None = None, run: int = 0) -> "pd.DataFrame":
+        """Return a sentence for each event of a run: time (s), flow, side, text, packet.
+
+        `side` is the end of the flow where it happened, and `packet` the number of the
+        packet in the trace packets, if there is one.
+        """
+        return self.probe(tcp, run, packets=True).story.copy()
+
     def arrays(
         self,
         name: str,
@@ -443,6 +451,7 @@ class Result:
         *,
         table_format: str = "parquet",
         plots: bool = False,
+        figure: str | None = None,
         snaplen: int | None = None,
         jobs: int = 1,
         size: "Size | None" = None,
@@ -452,8 +461,8 @@ class Result:
         """Write the result and the traces of run 0 of every TCP to a directory.
 
         The files are result.json, <tcp>/<trace>.parquet (or .csv), with `snaplen` <tcp>/<capture
-        point>.pcapng, and with `plots` plots/*.png and plots/*.svg. Returns their paths. All files
-        are put into the directory or none. Files of an earlier call are removed, and files of other
+        point>.pcapng, and with `plots` plots/*.png and plots/*.svg. `figure` adds the
+        figures of one kind, such as ladder. Returns their paths. All files are put into the directory or none. Files of an earlier call are removed, and files of other
         programs are kept (a list in the directory distinguishes them). A figure that cannot be
         drawn is omitted with a `FigureWarning`. Up to `jobs` processes draw, with `size` and
         `fonts` as in `plot.save`. `tell` is called with the name of each part before it is written.
@@ -466,6 +475,7 @@ class Result:
                 stage,
                 table_format=table_format,
                 plots=plots,
+                figure=figure,
                 snaplen=snaplen,
                 jobs=jobs,
                 size=size,
@@ -480,6 +490,7 @@ class Result:
         *,
         table_format: str | None = None,
         plots: bool = False,
+        figure: str | None = None,
         snaplen: int | None = None,
         jobs: int = 1,
         size: "Size | None" = None,
@@ -491,6 +502,8 @@ class Result:
         tasks: list[FileTask] = []
         if plots:
             tasks += self.plot.tasks(directory / "plots", size=size, fonts=fonts)
+        if figure is not None:
+            tasks += self.plot.tasks(directory / "plots", only=figure, size=size, fonts=fonts)
         if table_format is not None:
             tasks += [
                 (

@@ -177,6 +177,18 @@ class Trace:
             )
         return kind
 
+    @property
+    def story(self) -> "pd.DataFrame":
+        """Sentences about the run: time (s), flow, side, text, packet.
+
+        `packet` is the number in the trace packets, if the event has one.
+        """
+        import pandas as pd
+
+        names = ["time", "flow", "side", "text", "packet"]
+        table = pd.DataFrame(self._raw.get("story", []), columns=pd.Index(names))
+        return table.astype({"time": "float64", "packet": "Int64"})
+
     def _width(self, bin_s: float | None) -> float:
         if bin_s is None:
             return round_bin(self.simulated_s)

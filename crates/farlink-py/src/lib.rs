@@ -277,6 +277,16 @@ fn trace<'py>(
         pcaps.set_item(name, PyBytes::new(py, bytes))?;
     }
     out.set_item("pcaps", pcaps)?;
+    if packets {
+        let lines = farlink_sim::story(expanded, &traced.tables);
+        let rows = lines.into_iter().map(|line| {
+            let flow = &expanded.flows[line.flow as usize].name;
+            let side = if line.side == 0 { "from" } else { "to" };
+            let time = line.time.as_secs_f64();
+            (time, flow.clone(), side, line.text, line.packet)
+        });
+        out.set_item("story", rows.collect::<Vec<_>>())?;
+    }
     let tables = PyDict::new(py);
     for table in traced.tables {
         tables.set_item(table.name, Columns::of(table, expanded)?)?;

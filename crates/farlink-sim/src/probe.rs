@@ -16,8 +16,8 @@ use farlink_tcp::{Instant, Record};
 use farlink_wire::pcapng::CapturePoint;
 use farlink_wire::{ById, Datagram, FlowId, LinkId, NodeId, Packet, PacketId, Payload};
 use tables::{
-    Ack, Acted, Arrived, Came, Delivered, Delivery, Framed, Inner, Limited, Lost, Moment,
-    QUANTITIES, Queue, Rtt, Sack, Sent, State,
+    Ack, Acted, Arrived, Came, Delivered, Delivery, Framed, Inner, Limited, Lost, Moment, Queue,
+    Rtt, Sack, Sent, State,
 };
 
 pub(crate) use packets::PacketLog;
@@ -25,7 +25,7 @@ pub use tables::{
     Column, Holds, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes, frame_kinds,
     limits, quantities, reasons, traces,
 };
-pub(crate) use tables::{Crossed, Passage};
+pub(crate) use tables::{Crossed, Passage, QUANTITIES};
 
 /// All tables and captures of a run.
 #[derive(Debug, Default)]

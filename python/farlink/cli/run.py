@@ -12,6 +12,12 @@ __all__ = ["run"]
 _Snaplen = Annotated[int | None, declare("--snaplen", "Bytes kept of each packet; 0 is all.", "N")]
 _Format = Annotated[str, declare("--format", "Format of traces: parquet or csv.", "NAME")]
 _Plot = Annotated[bool, declare("--plot", "Draw run 0 as PNG and SVG.")]
+_Figure = Annotated[
+    str | None, declare("--figure", "Draw one figure of run 0, such as ladder.", "NAME")
+]
+_Story = Annotated[
+    int | None, declare("--story", "Print the first N sentences of run 0's story; 0 is all.", "N")
+]
 
 
 def run(
@@ -40,6 +46,8 @@ def run(
     pcap: Annotated[bool, declare("--pcap", "Write run 0 as pcapng per capture point.")] = False,
     snaplen: _Snaplen = None,
     plot: _Plot = False,
+    figure: _Figure = None,
+    story: _Story = None,
     figure_size: options.FigureSize = None,
     fonts: options.Fonts = None,
     table_format: _Format = "parquet",
@@ -59,6 +67,8 @@ def run(
         pcap=pcap,
         snaplen=snaplen,
         plot=plot,
+        figure=figure,
+        story=story,
         figure_size=figure_size,
         fonts=fonts,
         table_format=table_format,

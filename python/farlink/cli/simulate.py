@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypedDict
 from farlink import api, files, folder, paper, source
 from farlink.cli import progress, text
 from farlink.errors import Interrupted, ScenarioError
+from farlink.figures import FIGURES
 from farlink.result import MOST_SNAPLEN
 from farlink.trace import FORMATS
 
@@ -37,17 +38,25 @@ def simulate(
     pcap: bool = False,
     snaplen: int | None = None,
     plot: bool = False,
+    figure: str | None = None,
+    story: int | None = None,
     figure_size: str | None = None,
     fonts: str | None = None,
     table_format: str = "parquet",
     quiet: bool = False,
 ) -> None:
     """Simulate, print a table and write the files that the options of `farlink run` request."""
-    _check(table_format, pcap=pcap, snaplen=snaplen, plot=plot, size=figure_size, fonts=fonts)
+    draws = plot or figure is not None
+    _check(table_format, pcap=pcap, snaplen=snaplen, plot=draws, size=figure_size, fonts=fonts)
+    if figure not in (None, *FIGURES):
+        raise ScenarioError(f"--figure {figure}: write one of {', '.join(FIGURES)}")
+    if story is not None and story < 0:
+        raise ScenarioError(f"--story {story}: write 0 (all sentences) or more")
     contents: _Contents = {
         "size": None if figure_size is None else paper.written_size(figure_size),
         "fonts": None if fonts is None else paper.read_fonts(fonts),
         "plots": plot,
+        "figure": figure,
         "snaplen": (snaplen or 0) if pcap else None,
         "jobs": jobs if jobs is not None else (os.cpu_count() or 1),
     }
@@ -55,7 +64,7 @@ def simulate(
         raise ScenarioError("--packets has no effect without --out; add --out DIR or leave it out")
     where = source.find(scenario)
     directory = out
-    if directory is None and (plot or pcap):
+    if directory is None and (draws or pcap):
         directory = files.inside(Path("farlink-out"), files.as_name(where.name))
     # All options are checked before the first run starts.
     json_to_stdout = text.is_standard_output(json_file)
@@ -63,7 +72,7 @@ def simulate(
         files.check_file(json_file)
     if directory is not None:
         files.check_directory(directory)
-    imports = _import_plots() if plot and contents["jobs"] > 1 else None
+    imports = _import_plots() if draws and contents["jobs"] > 1 else None
     stopped: Interrupted | None = None
     try:
         with progress.simulating(quiet) as watch:
@@ -81,11 +90,13 @@ def simulate(
     # Files are written even if the reader of the table closes the pipe.
     with text.deferring_errors(quiet or json_to_stdout) as tell:
         tell(lambda: _table(result))
+        if story is not None and stopped is None:
+            tell(lambda: _story(result, story))
         if json_file is not None:
             text.write_json(json_file, result.pieces())
             tell(lambda: text.line(f"result: {json_file}"))
         if stopped is None and directory is not None:
-            if packets:
+            if packets or figure == "ladder":
                 with progress.simulating(quiet) as watch:
                     result.probe_all(packets=True, progress=watch, jobs=contents["jobs"])
             _write(result, out, directory, table_format, contents, imports, quiet=quiet)
@@ -104,6 +115,7 @@ class _Contents(TypedDict):
     """Optional output files of a run besides its result and traces, and drawing processes."""
 
     plots: bool
+    figure: str | None
     snaplen: int | None
     jobs: int
     size: "paper.Size | None"
@@ -173,6 +185,22 @@ def _table(result: "Result") -> None:
     show(result, text.console(sys.stdout))
     for name in result.tcp:
         _own_keys(name, result.scenario(name)["tcp"])
+
+
+def _story(result: "Result", most: int) -> None:
+    """Print the first sentences about run 0 of each TCP, with time and end; 0 is all."""
+    for name in result.tcp:
+        text.line(f"story of {name}")
+        lines = result.story(name)
+        shown = lines.head(most) if most else lines
+        flows = lines["flow"].nunique() > 1
+        for time, flow, side, sentence in zip(
+            *(shown[column] for column in ("time", "flow", "side", "text")), strict=True
+        ):
+            who = f"{flow} {side}" if flows else side
+            text.line(f"{time:12.6f} s  {who:<5} {sentence}")
+        if len(lines) > len(shown):
+            text.line(f"{len(lines) - len(shown):,} more sentences; --story 0 prints all")
 
 
 def _own_keys(name: str, tcp: "Mapping[str, object]") -> None:

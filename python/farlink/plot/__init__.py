@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from farlink import files, pictures
+from farlink.errors import ScenarioError
+from farlink.figures import FIGURES
 from farlink.paper import Fonts, Size
 from farlink.plot.agent import draw_agent
 from farlink.plot.box import draw_box
 from farlink.plot.cwnd import draw_cwnd
 from farlink.plot.delay import draw_delay
+from farlink.plot.ladder import draw_ladder
 from farlink.plot.queue import draw_queue
 from farlink.plot.sequence import draw_comparison, draw_first_loss, draw_sequence
 from farlink.plot.sheet import DPI, Picture, sheet_of
@@ -84,6 +87,25 @@ class Plots:
         with sheet_of(size, fonts):
             view = View(self._result, run, flow)
             return draw_first_loss(view, tcp or self._result.tcp[0])
+
+    def ladder(
+        self,
+        tcp: str | None = None,
+        *,
+        run: int = 0,
+        flow: str | None = None,
+        t0: float | None = None,
+        t1: float | None = None,
+        size: Size | None = None,
+        fonts: Fonts | None = None,
+    ) -> "Figure":
+        """Draw the packets of a flow as a ladder: time downwards, a vertical line for each node.
+
+        A cross is a lost packet. Sentences of `Result.story` are beside the ladder. The time is by
+        default that of the first loss and its repair.
+        """
+        with sheet_of(size, fonts):
+            return draw_ladder(View(self._result, run, flow, t0, t1), tcp or self._result.tcp[0])
 
     def agent(
         self,
@@ -217,18 +239,31 @@ class Plots:
         directory: Path,
         *,
         run: int = 0,
+        only: str | None = None,
         size: Size | None = None,
         fonts: Fonts | None = None,
     ) -> list[FileTask]:
-        """Return the tasks that write the figures of `save`, the longest first."""
+        """Return the tasks that write the figures of `save`, the longest first.
+
+        With `only` they write the figures of one kind, such as ladder, which `save` leaves out.
+        """
+        if only not in (None, *FIGURES):
+            raise ScenarioError(f"figure {only!r} is not known; there are {', '.join(FIGURES)}")
         for tcp in self._result.tcp:
             files.check_name(tcp)  # The name of the TCP is part of file names.
         with sheet_of(size, fonts):
             pass  # An impossible size causes one error here instead of one per figure.
         return [
             (f"figure {name}", partial(_write, draw, directory / name, size, fonts))
-            for name, draw in self._all(run)
+            for name, draw in (self._all(run) if only is None else self._only(only, run))
         ]
+
+    def _only(self, kind: str, run: int) -> "Iterator[tuple[str, Callable[[], Figure | None]]]":
+        if kind == "ladder":
+            for tcp in self._result.tcp:
+                yield f"ladder-{tcp}", partial(self.ladder, tcp, run=run)
+            return
+        yield from ((name, draw) for name, draw in self._all(run) if name.startswith(kind))
 
     def _all(self, run: int) -> "Iterator[tuple[str, Callable[[], Figure | None]]]":
         # Figures with a panel per TCP take longest, so they are drawn first.

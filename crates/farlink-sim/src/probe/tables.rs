@@ -203,7 +203,7 @@ pub fn quantities() -> Vec<Quantity> {
 }
 
 /// Names of all quantities without repetition, in the order of their numbers in traces.
-pub(super) static QUANTITIES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+pub(crate) static QUANTITIES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let mut names: Vec<_> = quantities().iter().map(|quantity| quantity.name).collect();
     names.sort_unstable();
     names.dedup();
