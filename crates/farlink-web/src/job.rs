@@ -3,7 +3,7 @@
 use crate::columns::{self, Named};
 use crate::failure::Failure;
 use farlink_sim::scenario::{self, Scenario};
-use farlink_sim::{Stepper, digest};
+use farlink_sim::{STORY_TABLES, Stepper, StoryLine, digest, story};
 use farlink_tcp::profile;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,6 +20,8 @@ pub(crate) struct Request {
     seed: Option<u64>,
     overrides: Vec<(String, String)>,
     tables: Vec<String>,
+    /// Set if the answer has the story of the run.
+    story: bool,
     /// Bound on the events of the run.
     most_events: Option<u64>,
 }
@@ -31,6 +33,10 @@ pub(crate) struct Job {
     run: u64,
     resolved: String,
     most_events: u64,
+    /// Names of the tables of the answer.
+    tables: Vec<String>,
+    /// Set if the answer has the story of the run.
+    story: bool,
     pub(crate) share: f64,
     /// Absent once the answer was built.
     stepper: Option<Stepper>,
@@ -42,12 +48,18 @@ impl Job {
     pub(crate) fn new(request: &Request) -> Result<Self, Failure> {
         let scenario = load(request)?;
         let expanded = scenario.expand()?;
-        let stepper = Stepper::new(expanded, request.run, &request.tables)?;
+        let mut recorded = request.tables.clone();
+        if request.story {
+            recorded.extend(STORY_TABLES.map(str::to_owned));
+        }
+        let stepper = Stepper::new(expanded, request.run, &recorded)?;
         Ok(Self {
             tcp: name(&scenario),
             run: request.run,
             resolved: scenario.to_json(),
             most_events: request.most_events.unwrap_or(u64::MAX),
+            tables: request.tables.clone(),
+            story: request.story,
             share: 0.0,
             stepper: Some(stepper),
             columns: Vec::new(),
@@ -76,7 +88,14 @@ impl Job {
     pub(crate) fn answer(&mut self) -> Result<String, Failure> {
         let stepper = self.stepper.take();
         let stepper = stepper.ok_or_else(|| Failure::internal("the answer was taken"))?;
-        let (scenario, trace) = stepper.finish();
+        let (scenario, mut trace) = stepper.finish();
+        let lines = if self.story {
+            story(&scenario, &trace.tables)
+        } else {
+            Vec::new()
+        };
+        let wanted = |name| self.tables.iter().any(|table| table == name);
+        trace.tables.retain(|table| wanted(table.name));
         let digest = digest(&trace.outcome, &trace.tables);
         let mut tables = Vec::new();
         for table in trace.tables {
@@ -90,6 +109,7 @@ impl Job {
         let head = json!({
             "tcp": self.tcp, "run": self.run, "digest": digest, "events": trace.outcome.events,
             "simulated": trace.outcome.simulated.as_secs_f64(), "tables": tables,
+            "story": lines.iter().map(told).collect::<Vec<_>>(),
         });
         let mut text = head.to_string();
         text.pop();
@@ -98,6 +118,17 @@ impl Job {
         let _ = write!(text, ",\"measures\":{measures},\"resolved\":{resolved}}}");
         Ok(text)
     }
+}
+
+/// Formats a sentence of the story; `packet` is absent for an event without a packet.
+fn told(line: &StoryLine) -> Value {
+    let mut told = json!({
+        "time": line.time.as_secs_f64(), "flow": line.flow, "side": line.side, "text": line.text,
+    });
+    if let Some(packet) = line.packet {
+        told["packet"] = packet.into();
+    }
+    told
 }
 
 fn place(column: &Named) -> Value {

@@ -37,7 +37,10 @@ fn texts(lines: &[StoryLine]) -> Vec<&str> {
 
 #[test]
 fn a_loss_is_told_from_its_cause_to_the_end_of_recovery() {
-    let text = geo("channel = { scripted_loss = { packets = [20] } }", "size = \"60 kB\"");
+    let text = geo(
+        "channel = { scripted_loss = { packets = [20] } }",
+        "size = \"60 kB\"",
+    );
     let (_, lines) = told(&text, &[]);
     let all = texts(&lines);
     let from = all.iter().position(|text| text.contains("loses")).unwrap();
