@@ -29,9 +29,10 @@ fn geo(down: &str, flow: &str) -> String {
     )
 }
 
-/// Sentences of the data sender.
+/// Sentences of the data sender, without those of slow start.
 fn texts(lines: &[StoryLine]) -> Vec<&str> {
-    let of_sender = lines.iter().filter(|line| line.side == 0);
+    let is_wanted = |line: &&StoryLine| line.side == 0 && !line.text.starts_with("Slow start");
+    let of_sender = lines.iter().filter(is_wanted);
     of_sender.map(|line| line.text.as_str()).collect()
 }
 
