@@ -462,7 +462,8 @@ class Result:
 
         The files are result.json, <tcp>/<trace>.parquet (or .csv), with `snaplen` <tcp>/<capture
         point>.pcapng, and with `plots` plots/*.png and plots/*.svg. `figure` adds the
-        figures of one kind, such as ladder. Returns their paths. All files are put into the directory or none. Files of an earlier call are removed, and files of other
+        figures of one kind, such as ladder. Returns their paths. All files are put into the
+        directory or none. Files of an earlier call are removed, and files of other
         programs are kept (a list in the directory distinguishes them). A figure that cannot be
         drawn is omitted with a `FigureWarning`. Up to `jobs` processes draw, with `size` and
         `fonts` as in `plot.save`. `tell` is called with the name of each part before it is written.

@@ -271,7 +271,7 @@ def _draw(axes: "Axes", shown: list[Rung]) -> dict[str, Any]:
         legend[name] = Line2D([], [], color=shade, lw=width)
     kept = [rung.end for rung in shown if rung.by_agent]
     if kept:
-        look = {"mfc": "white", "mec": ACK, "ms": 4.5, "mew": 1.2, "zorder": 5}
+        look: dict[str, Any] = {"mfc": "white", "mec": ACK, "ms": 4.5, "mew": 1.2, "zorder": 5}
         (legend["kept back by the agent"],) = axes.plot(*zip(*kept, strict=True), "o", **look)
     lost = [rung.end for rung in shown if rung.is_lost and not rung.by_agent]
     if lost:
