@@ -161,8 +161,8 @@ impl End {
         }
         if real {
             let mut bytes = Vec::new();
-            let most = usize::try_from(self.reads).unwrap_or(usize::MAX);
-            self.connection.read(&mut bytes, most);
+            let max = usize::try_from(self.reads).unwrap_or(usize::MAX);
+            self.connection.read(&mut bytes, max);
             for got in bytes {
                 self.correct &= got == byte(1 - end, self.received);
                 self.received += 1;

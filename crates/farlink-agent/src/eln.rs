@@ -76,7 +76,7 @@ impl Agent for Eln {
         let Some((ends, segment)) = view.ends_and_segment(crossing) else {
             return Verdict::Forward;
         };
-        let asked = segment.ack;
+        let requested = segment.ack;
         let mut noted = None;
         let message = self
             .connections
@@ -98,7 +98,7 @@ impl Agent for Eln {
             Some(ReportedLoss::Upstream) => self.unmarked += 1,
             Some(ReportedLoss::Wireless) if view.rewrite(mark) => {
                 self.marked += 1;
-                out.note_back(view, Act::Mark, asked);
+                out.note_back(view, Act::Mark, requested);
             }
             Some(ReportedLoss::Wireless) => self.no_room += 1,
         }

@@ -121,11 +121,11 @@ impl Snoop {
         let partial = self.connections.at(place, |flow| {
             flow.path = Some(path);
             flow.keep(span, again, serial, copy);
-            let wanted = match notices {
+            let expected = match notices {
                 SenderNotices::EachPacket { negotiate } => !negotiate || flow.partial_offered,
                 _ => false,
             };
-            wanted.then(|| from_far_end(flow, span.1, |options| options.ackp = true))
+            expected.then(|| from_far_end(flow, span.1, |options| options.ackp = true))
         });
         if let Some(Some(packet)) = partial.flatten() {
             self.counts.partial_acks += 1;

@@ -141,7 +141,7 @@ fn pass_segment(
 fn held(agent: &mut dyn Agent, connections: u32, pause: Interval) -> (i64, i64) {
     let before = HELD.get();
     let mut now = Instant::ZERO;
-    let mut most = 0;
+    let mut max = 0;
     let segment = |flags, seq, ack, len: u32| Segment {
         flags,
         seq: Seq(seq),
@@ -160,10 +160,10 @@ fn held(agent: &mut dyn Agent, connections: u32, pause: Interval) -> (i64, i64) 
         pass_segment(agent, now, number, to, data(1 + 2 * LONG));
         now += pause;
         if number % 64 == 0 {
-            most = most.max(HELD.get() - before);
+            max = max.max(HELD.get() - before);
         }
     }
-    (HELD.get() - before, most)
+    (HELD.get() - before, max)
 }
 
 /// Five times as many connections need no more memory. Without pauses most connections find no

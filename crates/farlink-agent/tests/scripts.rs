@@ -206,7 +206,7 @@ impl Play {
             Side::Fixed => Crossing::ToWireless,
             Side::Mobile => Crossing::FromWireless,
         };
-        let came = packet.clone();
+        let received = packet.clone();
         let mut out = Out::default();
         let mut view = View::new(&mut packet);
         let verdict = self
@@ -214,7 +214,9 @@ impl Play {
             .cross(self.now, PacketId(0), crossing, &mut view, &mut out);
         self.act(out);
         match verdict {
-            Verdict::Forward if unread && packet == came => self.left.push_back(Left::Same(from)),
+            Verdict::Forward if unread && packet == received => {
+                self.left.push_back(Left::Same(from))
+            }
             _ if unread => return Err(format!("{verdict:?} or changed")),
             Verdict::Forward => self.record_output(&packet),
             Verdict::Follow(tag) => {
@@ -329,11 +331,11 @@ impl Play {
                 .agent
                 .switch(self.now, what == "on", &mut Out::default()),
             "count" => {
-                let (name, wanted) = rest.split_once(" == ").ok_or("count NAME == N")?;
+                let (name, expected) = rest.split_once(" == ").ok_or("count NAME == N")?;
                 let all = self.agent.counters(self.now);
                 let entry = all.iter().find(|item| item.0 == name);
                 let entry = entry.ok_or_else(|| format!("no counter {name}"))?.1;
-                if entry.to_bits() != f64::from(number::<u32>(wanted)?).to_bits() {
+                if entry.to_bits() != f64::from(number::<u32>(expected)?).to_bits() {
                     return Err(format!("{name} is {entry}"));
                 }
             }

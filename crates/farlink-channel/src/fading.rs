@@ -69,10 +69,10 @@ impl Margin {
         let inverse = 1.0 / self.0;
         let square = 1.0 - rho * rho;
         // The denominator is 1 + 2 rho sin phi + rho^2 = (1 - rho)^2 + 2 rho (1 + sin phi).
-        let least = (1.0 - rho) * (1.0 - rho) / square;
+        let min = (1.0 - rho) * (1.0 - rho) / square;
         let term = |phi: f64| {
             let half = libm::sin(phi / 2.0);
-            let w = least + 4.0 * rho * half * half / square;
+            let w = min + 4.0 * rho * half * half / square;
             -libm::expm1(-w * inverse) / w
         };
         // The trapezoidal rule on a whole period converges geometrically, and the sum is even in

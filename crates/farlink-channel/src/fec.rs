@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_packets_are_lost_as_often_as_the_closed_form_says() {
+    fn the_loss_of_a_million_packets_matches_the_closed_form() {
         for (code, ber) in [
             (code(255, 223, 8, 16), 6e-3),
             (code(255, 239, 8, 8), 1.5e-3),

@@ -16,15 +16,15 @@ pub(crate) fn take_off(base: &Expanded, added: &[(usize, Interval)]) -> (Expande
     let off = added
         .iter()
         .map(|&(node, added)| {
-            let mut wanted = added;
+            let mut expected = added;
             for link in chain(base, node) {
                 let link = &mut scenario.links[link];
-                let off = wanted.min(link.down.delay).min(link.up.delay);
+                let off = expected.min(link.down.delay).min(link.up.delay);
                 link.down.delay = link.down.delay.saturating_sub(off);
                 link.up.delay = link.up.delay.saturating_sub(off);
-                wanted = wanted.saturating_sub(off);
+                expected = expected.saturating_sub(off);
             }
-            added.saturating_sub(wanted)
+            added.saturating_sub(expected)
         })
         .collect();
     (scenario, off)

@@ -79,11 +79,11 @@ mod tests {
         let listener = UnixListener::bind(&path).unwrap();
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            let mut asked = String::new();
+            let mut requested = String::new();
             let reading = stream.try_clone().unwrap();
-            BufReader::new(reading).read_line(&mut asked).unwrap();
+            BufReader::new(reading).read_line(&mut requested).unwrap();
             stream.write_all(line.as_bytes()).unwrap();
-            asked
+            requested
         });
         let answer = ask(&path, &Request::Show).unwrap();
         assert_eq!(server.join().unwrap(), protocol::write(&Request::Show));

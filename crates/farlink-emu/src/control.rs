@@ -199,7 +199,7 @@ impl ControlState {
                 link,
                 direction,
             } => {
-                let wanted = (link.clone(), direction.clone());
+                let expected = (link.clone(), direction.clone());
                 let count = self
                     .remote
                     .call(move |emulation, _| {
@@ -209,7 +209,7 @@ impl ControlState {
                     })
                     .ok_or(NO_ANSWER)??;
                 if count == 0 {
-                    return Err(self.no_link(&wanted.0.unwrap_or_default()));
+                    return Err(self.no_link(&expected.0.unwrap_or_default()));
                 }
                 self.show()
             }

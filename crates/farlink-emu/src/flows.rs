@@ -210,7 +210,7 @@ mod tests {
 
     /// If only the receiver can be queried, the row has the bytes that it received.
     #[test]
-    fn one_end_alone_gives_a_row() {
+    fn a_row_needs_only_one_end() {
         let [row] = &rows(&[end(RIGHT, LEFT, 10, 950)])[..] else {
             panic!("one flow")
         };

@@ -75,10 +75,10 @@ impl Lateness {
     /// Returns the quantile `p` (0 to 1), rounded up by at most 1/16.
     pub fn quantile(&self, p: f64) -> Interval {
         let wanted = (p * self.count as f64).ceil() as u64;
-        let mut seen = 0;
+        let mut observed = 0;
         for (i, &n) in self.counts.iter().enumerate() {
-            seen += n;
-            if seen >= wanted && seen > 0 {
+            observed += n;
+            if observed >= wanted && observed > 0 {
                 return Interval::from_nanos(upper(i).min(self.max));
             }
         }

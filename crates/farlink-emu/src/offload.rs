@@ -162,11 +162,11 @@ fn split_parts(
         Some(first) if !is_ipv6 => at >= 20 && usize::from(first & 15) * 4 == at,
         _ => at >= IPV6,
     };
-    let (own, least) = match packet.get(at + 12) {
+    let (own, min) = match packet.get(at + 12) {
         Some(offset) if is_tcp => (usize::from(offset >> 4) * 4, 20),
         _ => (8, if is_tcp { 20 } else { 8 }),
     };
-    if !begins || own < least || packet.len() < at + own {
+    if !begins || own < min || packet.len() < at + own {
         return false;
     }
     let (headers, data) = packet.split_at(at + own);

@@ -14,14 +14,14 @@ const OF_REST: u64 = 64;
 /// # Errors
 /// If the system's hard limit is lower.
 pub(crate) fn allow(hosts: usize) -> Result<(), EmuError> {
-    let wanted = hosts as u64 * OF_HOST + OF_REST;
+    let expected = hosts as u64 * OF_HOST + OF_REST;
     let failed = |e: nix::Error| EmuError::system("look at the limit of open files", e);
-    let (now, most) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;
-    if now >= wanted || setrlimit(Resource::RLIMIT_NOFILE, wanted, most.max(wanted)).is_ok() {
+    let (now, max) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;
+    if now >= expected || setrlimit(Resource::RLIMIT_NOFILE, expected, max.max(expected)).is_ok() {
         return Ok(());
     }
     Err(EmuError::Machine(format!(
-        "{hosts} hosts take up to {wanted} open files, and this process may have {most}; allow it \
-         more before (ulimit -Hn {wanted}, or LimitNOFILE={wanted} in a systemd unit)"
+        "{hosts} hosts take up to {expected} open files, and this process may have {max}; allow it \
+         more before (ulimit -Hn {expected}, or LimitNOFILE={expected} in a systemd unit)"
     )))
 }

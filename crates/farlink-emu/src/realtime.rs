@@ -220,8 +220,8 @@ mod tests {
                     watched += ahead.as_nanos();
                 }
             }
-            let most = slept / price;
-            assert!(watched <= most && watched > most - 2 * polling);
+            let max = slept / price;
+            assert!(watched <= max && watched > max - 2 * polling);
         }
     }
 

@@ -253,8 +253,8 @@ fn put_back() {
             };
             // If forwarding was switched on for all interfaces in the meantime, this interface must
             // continue to forward.
-            let wanted = before == Some("0") && family.forwards("all").unwrap_or(false);
-            for interface in words.filter(|_| !wanted) {
+            let expected = before == Some("0") && family.forwards("all").unwrap_or(false);
+            for interface in words.filter(|_| !expected) {
                 // Fails if the interface no longer exists.
                 let _ = fs::write(family.forwarding(interface), "0");
             }

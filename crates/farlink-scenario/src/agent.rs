@@ -325,8 +325,8 @@ impl AgentSpec {
                 return Err(out_of_range(place, &format!("\"{at}\" {message}")));
             }
             if at.0 > LONGEST_RUN {
-                let most = Time(LONGEST_RUN);
-                let message = format!("\"{at}\" is out of range; write at most \"{most}\"");
+                let max = Time(LONGEST_RUN);
+                let message = format!("\"{at}\" is out of range; write at most \"{max}\"");
                 return Err(out_of_range(place, &message));
             }
             before = Some(at.0);

@@ -365,13 +365,13 @@ fn check_gilbert(gilbert: &GilbertSpec) -> Result<(), Problem> {
             ));
         }
         // At least one packet must pass between two bursts: p = r loss / (1 - loss) <= 1.
-        let most = burst / (burst + 1.0);
-        if loss.0 > most {
+        let max = burst / (burst + 1.0);
+        if loss.0 > max {
             let message = format!(
                 "= {} cannot be reached with bursts of {burst} packets; write at most {:.4}, or \
                  longer bursts",
                 loss.0,
-                (most * 1e4).floor() / 1e4
+                (max * 1e4).floor() / 1e4
             );
             return Err(fault("loss", message));
         }

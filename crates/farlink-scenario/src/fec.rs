@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_read_and_come_back() {
+    fn codes_are_parsed_and_written_back() {
         let of = |n, k, m, t| BlockCode::new(n, k, m, t).unwrap();
         let rs = of(255, 223, 8, 16);
         assert_eq!(code("{ code = \"rs(255,223)\" }"), rs);
@@ -276,8 +276,8 @@ mod tests {
     fn channels_without_bit_errors_exclude_a_code() {
         for (direction, message) in FAULTS {
             let error = read(direction).unwrap_err();
-            let wanted = format!("x.toml:3: links[0].down.{message}");
-            assert_eq!(error, wanted, "{direction}");
+            let expected = format!("x.toml:3: links[0].down.{message}");
+            assert_eq!(error, expected, "{direction}");
         }
     }
 }

@@ -195,8 +195,8 @@ impl HandoffSpec {
                 return Err(out_of_range(place, &message));
             }
             if at.0 > LONGEST_RUN {
-                let most = Time(LONGEST_RUN);
-                let message = format!("\"{at}\" is out of range; write at most \"{most}\"");
+                let max = Time(LONGEST_RUN);
+                let message = format!("\"{at}\" is out of range; write at most \"{max}\"");
                 return Err(out_of_range(place, &message));
             }
             free = at.0 + self.gap().0;
@@ -222,10 +222,10 @@ impl HandoffSpec {
             return Err(fault("stations", message));
         }
         for (number, place) in stations.iter().enumerate() {
-            for (side, (at, most)) in place.iter().zip(&mobility.area).enumerate() {
-                if at.metres() > most.metres() {
+            for (side, (at, max)) in place.iter().zip(&mobility.area).enumerate() {
+                if at.metres() > max.metres() {
                     let path = [Step::from("stations"), number.into(), side.into()];
-                    let message = format!("\"{at}\" is outside the area; write at most \"{most}\"");
+                    let message = format!("\"{at}\" is outside the area; write at most \"{max}\"");
                     return Err(out_of_range(path, &message));
                 }
             }

@@ -88,9 +88,9 @@ pub(super) fn check_paths(
     flows: &[(usize, ExpandedFlow)],
     paths: &Paths<'_>,
 ) -> Result<(), Problem> {
-    let least = IpVersion::V6.least_mtu();
+    let min = IpVersion::V6.least_mtu();
     let is_short =
-        |direction_spec: &DirectionSpec| direction_spec.mtu.is_some_and(|mtu| mtu.bytes < least);
+        |direction_spec: &DirectionSpec| direction_spec.mtu.is_some_and(|mtu| mtu.bytes < min);
     let mut short: HashMap<(usize, usize), (&ExpandedLink, &str, &DirectionSpec)> = HashMap::new();
     for link in paths.links {
         for (key, direction_spec, ends) in [
@@ -138,7 +138,7 @@ pub(super) fn check_paths(
             };
             let mtu = direction_spec.mtu.map_or(0, |mtu| mtu.bytes);
             let message = format!(
-                "= \"v6\" needs links that take {least} B (RFC 8200, 5), and link {:?} {key} on the \
+                "= \"v6\" needs links that take {min} B (RFC 8200, 5), and link {:?} {key} on the \
                  path from {:?} to {:?} has mtu = \"{}\"",
                 link.name,
                 paths.nodes[from],

@@ -371,7 +371,7 @@ fn error_of(tcp: &str, set: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn keys_of_a_window_wait_for_a_tcp_that_has_one() {
+fn window_keys_need_a_congestion_control_with_a_window() {
     let refused = "s.toml:3: tcp.initial_window would be ignored; it needs a congestion control \
                    that has a window, which \"none\" has not";
     let rfc793 = ("tcp.variant", "rfc793");
@@ -441,7 +441,7 @@ fn keys_of_a_window_wait_for_a_tcp_that_has_one() {
 }
 
 #[test]
-fn the_keys_of_a_flow_wait_too() {
+fn an_override_makes_flow_keys_idle_without_an_error() {
     let flow = "[flows.tcp]\nvariant = \"rfc793\"\ninitial_window = 4\n";
     let load = |text: &str, set: &[(String, String)]| {
         super::super::load(text, "", set).map_or_else(|e| e.to_string(), |_| "fine".to_owned())

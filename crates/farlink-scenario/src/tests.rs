@@ -311,7 +311,7 @@ fn counts_and_braces_are_spelled_out() {
 }
 
 #[test]
-fn parameters_of_an_algorithm_wait_for_a_flow_that_uses_it() {
+fn parameters_apply_to_flows_with_their_algorithm() {
     let text = GOOD.replace("[tcp]", "[tcp.control.cubic]\nbeta = 0.8\n\n[tcp]");
     for (variant, beta) in [("reno", None), ("cubic", Some(0.8))] {
         let set = [("tcp.variant".to_owned(), variant.to_owned())];
@@ -332,7 +332,7 @@ fn parameters_of_an_algorithm_wait_for_a_flow_that_uses_it() {
 }
 
 #[test]
-fn a_key_of_tcp_may_serve_one_flow_only() {
+fn a_tcp_key_may_apply_to_one_flow_only() {
     let two = format!(
         "{}[[flows]]\nname = \"other\"\nfrom = \"server\"\nto = \"client\"\nsize = \"1 MB\"\ntcp = {{ \
          variant = \"cubic\" }}\n",
@@ -340,12 +340,12 @@ fn a_key_of_tcp_may_serve_one_flow_only() {
     );
     let net = load(&two, "", &[]).unwrap().expand().unwrap();
     let recovery = net.flows[1].sender.recovery;
-    let wanted = farlink_tcp::config::Recovery::Sack {
+    let expected = farlink_tcp::config::Recovery::Sack {
         rescue: false,
         prr: None,
         rack: None,
     };
-    assert_eq!(recovery, wanted);
+    assert_eq!(recovery, expected);
 }
 
 #[test]

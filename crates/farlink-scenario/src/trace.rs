@@ -259,8 +259,8 @@ impl RateTraceTable {
             };
         };
         if symbols.0 == 0 || symbols.0 > MAX_RATE / 10 {
-            let most = SymbolRate(MAX_RATE / 10);
-            let message = format!("= \"{symbols}\" is out of range; write \"1 Bd\" to \"{most}\"");
+            let max = SymbolRate(MAX_RATE / 10);
+            let message = format!("= \"{symbols}\" is out of range; write \"1 Bd\" to \"{max}\"");
             return fault("symbol_rate", message);
         }
         if !csv {
@@ -605,12 +605,12 @@ mod tests {
             refused(adaptive(Some(21.0))),
             "margin = 21 is out of range; write 0 to 20 (dB)"
         );
-        let lonely = RateTraceTable {
+        let single = RateTraceTable {
             symbol_rate: None,
             ..adaptive(Some(1.0))
         };
         assert_eq!(
-            refused(lonely),
+            refused(single),
             "margin would be ignored; it needs symbol_rate"
         );
         let counted = RateTraceTable {

@@ -336,11 +336,11 @@ fn main() {
     let (options, parts): (Vec<_>, Vec<_>) =
         std::env::args().skip(1).partition(|a| a.starts_with("--"));
     let is_set = |option: &str| options.iter().any(|o| o == option);
-    let asked = cases.iter().filter(|case| {
+    let requested = cases.iter().filter(|case| {
         parts.is_empty() || parts.iter().any(|part| case.name.contains(part.as_str()))
     });
     if is_set("--list") {
-        asked.for_each(|case| println!("{}", case.name));
+        requested.for_each(|case| println!("{}", case.name));
         return;
     }
     println!(
@@ -356,7 +356,7 @@ fn main() {
         "instr/seg",
         "peak MB"
     );
-    for case in asked {
+    for case in requested {
         match row(case, !is_set("--no-count")) {
             Ok(row) => println!("{row}"),
             Err(why) => println!("{:<29} {why}", case.name),

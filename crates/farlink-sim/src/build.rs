@@ -178,11 +178,11 @@ fn split(agent: &ExpandedAgent, links: &[ExpandedLink]) -> SplitSettings {
     // enough for every link whose MTU allows IPv6.
     let sides = links.iter().flat_map(|link| [&link.down, &link.up]);
     let mtus = sides.filter_map(|side| side.mtu).map(|mtu| mtu.bytes);
-    let least = mtus.filter(|&mtu| mtu >= IpVersion::V6.least_mtu()).min();
+    let min = mtus.filter(|&mtu| mtu >= IpVersion::V6.least_mtu()).min();
     let more = IpVersion::V6.header_len() - IpVersion::V4.header_len();
     let over_v6 = |tcp: &Config| {
         let mss = tcp.mss.saturating_sub(more).max(1);
-        half(tcp, mss, least, IpVersion::V6)
+        half(tcp, mss, min, IpVersion::V6)
     };
     let [wireless, wired] = agent.tcp.clone().unwrap_or_default();
     let linger = spec.linger.map_or(Interval::ZERO, |linger| linger.0);

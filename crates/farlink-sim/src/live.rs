@@ -237,9 +237,9 @@ impl Live {
     /// If anything else differs, or if a channel cannot be built. Nothing changes in either case.
     pub fn set(&mut self, scenario: &Expanded) -> Result<(), String> {
         let (scenario, bounded) = bounded(scenario);
-        let mut wanted = scenario.clone();
-        let same_links = wanted.links.len() == self.scenario.links.len();
-        for (new, old) in wanted.links.iter_mut().zip(&self.scenario.links) {
+        let mut expected = scenario.clone();
+        let same_links = expected.links.len() == self.scenario.links.len();
+        for (new, old) in expected.links.iter_mut().zip(&self.scenario.links) {
             for (new, old) in [(&mut new.down, &old.down), (&mut new.up, &old.up)] {
                 *new = DirectionSpec {
                     rate: old.rate,
@@ -253,10 +253,10 @@ impl Live {
                 };
             }
         }
-        for (new, old) in wanted.agents.iter_mut().zip(&self.scenario.agents) {
+        for (new, old) in expected.agents.iter_mut().zip(&self.scenario.agents) {
             new.spec.enabled = old.spec.enabled;
         }
-        if !same_links || wanted != self.scenario {
+        if !same_links || expected != self.scenario {
             return Err(
                 "only rate, delay, overhead, service_time, queue, mark and channel of a link, and \
                  enabled of an agent, can be changed while packets cross it"
@@ -339,11 +339,11 @@ impl Live {
         link: Option<&str>,
         direction: Option<&str>,
     ) -> Result<usize, String> {
-        let wanted = |id: &LinkId| {
+        let expected = |id: &LinkId| {
             link.is_none_or(|name| name == self.name(*id))
                 && direction.is_none_or(|name| name == id.direction().name())
         };
-        let chosen: Vec<_> = self.world.links.ids().filter(wanted).collect();
+        let chosen: Vec<_> = self.world.links.ids().filter(expected).collect();
         for &id in &chosen {
             if self.world.links.arq(id).is_some() {
                 return Err(fixed(self.name(id)));

@@ -130,7 +130,7 @@ mod tests {
     use crate::limits;
 
     #[test]
-    fn each_limit_has_its_share_and_no_name_stands_twice() {
+    fn each_limit_has_a_share_and_names_are_unique() {
         let names: Vec<_> = metrics().iter().map(|m| (m.scope as u8, &m.name)).collect();
         let limited: Vec<_> = metrics()
             .iter()

@@ -1,24 +1,12 @@
 //! TCP-ADaLR on the paths of its paper (Omueti and Trajkovic 2007): results against the paper's
 //! tables, and results of the algorithm as printed.
 
-use farlink_sim::{Monitor, run, scenario};
+use crate::common::{expand_with, library, result_of};
 use serde_json::Value;
 
 /// Returns the flows of run `number` of a scenario of the library.
 fn flows(name: &str, number: u64, set: &[(&str, &str)]) -> Vec<Value> {
-    let (_, text) = scenario::library()
-        .iter()
-        .find(|(n, _)| *n == name)
-        .unwrap();
-    let set: Vec<_> = set
-        .iter()
-        .map(|&(k, v)| (k.to_owned(), v.to_owned()))
-        .collect();
-    let scenario = scenario::load(text, name, &set)
-        .and_then(|s| s.expand())
-        .unwrap();
-    let outcome = run(&scenario, number, &Monitor::default()).unwrap();
-    let mut json: Value = serde_json::from_str(&outcome.to_json(&scenario)).unwrap();
+    let mut json = result_of(&expand_with(library(name), set), number);
     serde_json::from_value(json["flows"].take()).unwrap()
 }
 
@@ -60,11 +48,11 @@ fn table_5_is_the_stretched_window() {
             ("none", 65_535.0),
         ] {
             let seconds = ideal(variant, &[("tcp.control.adalr.rwnd_increase", policy)]);
-            let wanted = window_limited(window);
+            let expected = window_limited(window);
             // Slow start with 2.8 segments per round trip costs up to 3 %.
             assert!(
-                (0.995..1.03).contains(&(seconds / wanted)),
-                "{variant} {policy}: {seconds}, closed form {wanted}"
+                (0.995..1.03).contains(&(seconds / expected)),
+                "{variant} {policy}: {seconds}, closed form {expected}"
             );
         }
         // The paper prints 0.719 without delayed ACK. The default is calibrated to this value.
@@ -87,8 +75,11 @@ fn slow_start_as_printed_freezes_at_half_the_window() {
     ];
     // cwnd stops at a flight of half of 65,535 bytes, which is 24 segments.
     let seconds = ideal("adalr-sack", &literal);
-    let wanted = window_limited(24.0 * 1460.0);
-    assert!((seconds / wanted - 1.0).abs() < 0.02, "{seconds} {wanted}");
+    let expected = window_limited(24.0 * 1460.0);
+    assert!(
+        (seconds / expected - 1.0).abs() < 0.02,
+        "{seconds} {expected}"
+    );
 }
 
 #[test]
@@ -136,8 +127,8 @@ fn jain(variants: [&str; 6]) -> f64 {
         .map(|f| metric(f, "goodput"))
         .collect();
     let sum: f64 = rates.iter().sum();
-    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-    assert!(least > 0.3 * sum / 6.0, "starved: {rates:?}");
+    let min = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(min > 0.3 * sum / 6.0, "starved: {rates:?}");
     sum * sum / (6.0 * rates.iter().map(|r| r * r).sum::<f64>()) // equation (2)
 }
 

@@ -1,8 +1,8 @@
 //! Observation of agents: their measures, the traces `agent` and `passages`, and captures on both
 //! sides of their node.
 
-use crate::common::{metric, result};
-use farlink_sim::scenario::{Expanded, load};
+use crate::common::{expand, metric, result};
+use farlink_sim::scenario::Expanded;
 use farlink_sim::{Holds, Monitor, Scope, Trace, TraceOptions, columns_of, metrics, trace};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ fn opened(agent: &str, tcp: &str, opens: &str) -> Expanded {
          [[agents]]\nat = \"base\"\nwireless = \"radio\"\n{agent}\n\
          [[flows]]\nfrom = \"fixed\"\nto = \"mobile\"\nsize = \"800 kB\"\nopens = \"{opens}\"\n"
     );
-    load(&text, "test", &[]).unwrap().expand().unwrap()
+    expand(&text)
 }
 
 /// Returns a run with all traces and captures, and the counters of its agent.

@@ -1,36 +1,12 @@
 //! Applications over whole runs.
 
-use farlink_sim::{Monitor, Trace, TraceOptions, run, scenario, trace};
+use crate::common::{self, expand, expand_with, library, result, result_of};
+use farlink_sim::{Monitor, Trace, TraceOptions, run, trace};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-fn load(name: &str, set: &[(&str, &str)]) -> scenario::Expanded {
-    let (_, text) = scenario::library()
-        .iter()
-        .find(|(n, _)| *n == name)
-        .expect("a scenario of the library");
-    expand(text, set)
-}
-
-fn expand(text: &str, set: &[(&str, &str)]) -> scenario::Expanded {
-    let set: Vec<_> = set
-        .iter()
-        .map(|&(k, v)| (k.to_owned(), v.to_owned()))
-        .collect();
-    scenario::load(text, "test", &set)
-        .and_then(|s| s.expand())
-        .unwrap_or_else(|e| panic!("{e}"))
-}
-
-fn result(scenario: &scenario::Expanded) -> Value {
-    let outcome = run(scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
-    serde_json::from_str(&outcome.to_json(scenario)).expect("JSON")
-}
-
 fn metric(result: &Value, flow: usize, name: &str) -> f64 {
-    result["flows"][flow]["metrics"][name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{name} of {result}"))
+    common::metric(result, "flows", flow, name)
 }
 
 /// Omueti and Trajkovic 2007, Table 4, print 4.3 s without and 4.9 s with delayed ACK, equal for
@@ -41,7 +17,7 @@ fn page_times_are_those_of_omueti_table_4() {
         let mut times = Vec::new();
         for variant in ["sack", "newreno"] {
             let set = [("tcp.delayed_ack", delayed), ("tcp.variant", variant)];
-            let result = result(&load("geo-http-omueti2007", &set));
+            let result = result_of(&expand_with(library("geo-http-omueti2007"), &set), 0);
             assert_eq!(metric(&result, 0, "responses"), 34.0);
             let time = metric(&result, 0, "response_time_mean");
             assert!((low..high).contains(&time), "{variant}, {delayed}: {time}");
@@ -70,7 +46,7 @@ fn near(value: f64, wanted: f64) {
 /// In closed form, a page takes one round trip for the handshake, one for the main object, and one
 /// for all inline objects together (with pipelining) or one for each.
 #[test]
-fn a_page_takes_a_round_trip_for_each_thing_asked_for() {
+fn a_page_takes_a_round_trip_per_request() {
     let page = "app = \"http\"\npages = 4\npage_interval = \"10 s\"\ninline_objects = 5\n";
     let cases = [
         ("connections = \"per-page\"\npipelining = true", 0.3, 30.3),
@@ -88,7 +64,7 @@ fn a_page_takes_a_round_trip_for_each_thing_asked_for() {
         ),
     ];
     for (mode, response, duration) in cases {
-        let result = result(&expand(&round_trips(&format!("{page}{mode}\n")), &[]));
+        let result = result(&round_trips(&format!("{page}{mode}\n")));
         assert_eq!(metric(&result, 0, "responses"), 4.0, "{mode}");
         near(metric(&result, 0, "response_time_mean"), response);
         near(metric(&result, 0, "duration"), duration);
@@ -112,7 +88,7 @@ fn a_page_that_is_late_delays_the_next() {
             0.4 + 2.0 * 0.5,
         ),
     ] {
-        let result = result(&expand(&round_trips(&format!("{page}{times}\n")), &[]));
+        let result = result(&round_trips(&format!("{page}{times}\n")));
         near(metric(&result, 0, "duration"), duration);
     }
 }
@@ -121,12 +97,12 @@ fn a_page_that_is_late_delays_the_next() {
 /// later if the receiver opens. A connection starts when the previous one has ended. The FIN is
 /// sent with the last byte; its ACK and the other FIN take a round trip and a half.
 #[test]
-fn files_follow_each_other_on_connections_of_their_own() {
+fn each_file_has_its_own_connection() {
     for (opens, response, duration) in [("sender", 0.15, 20.15), ("receiver", 0.2, 20.2)] {
         let flow = format!(
             "app = \"repeat\"\nsize = \"20 kB\"\nfiles = 3\ninterval = \"10 s\"\nopens = \"{opens}\"\n"
         );
-        let result = result(&expand(&round_trips(&flow), &[]));
+        let result = result(&round_trips(&flow));
         assert_eq!(metric(&result, 0, "responses"), 3.0);
         near(metric(&result, 0, "response_time_mean"), response);
         near(metric(&result, 0, "duration"), duration);
@@ -134,7 +110,7 @@ fn files_follow_each_other_on_connections_of_their_own() {
         assert_eq!(metric(&result, 0, "segments_sent"), 3.0 * 14.0);
     }
     let flow = "app = \"repeat\"\nsize = \"20 kB\"\nfiles = 3\n";
-    let result = result(&expand(&round_trips(flow), &[]));
+    let result = result(&round_trips(flow));
     near(metric(&result, 0, "response_time_mean"), 0.15);
     near(metric(&result, 0, "duration"), 3.0 * 0.15 + 2.0 * 0.1);
 }
@@ -142,7 +118,7 @@ fn files_follow_each_other_on_connections_of_their_own() {
 #[test]
 fn a_flow_with_a_duration_is_cut_off_there() {
     let flow = "app = \"http\"\nduration = \"25.2 s\"\npage_interval = \"5 s\"\n";
-    let result = result(&expand(&round_trips(flow), &[]));
+    let result = result(&round_trips(flow));
     // The sixth page is incomplete.
     assert_eq!(metric(&result, 0, "responses"), 5.0);
     near(metric(&result, 0, "duration"), 25.2);
@@ -157,7 +133,7 @@ fn a_flow_that_cannot_connect_fails_and_ends() {
     ] {
         let text = round_trips(&format!("{app}\n"));
         let dead = [("links.0.down.channel", "{ loss = 1.0 }")];
-        let result = result(&expand(&text, &dead));
+        let result = result_of(&expand_with(&text, &dead), 0);
         assert_eq!(metric(&result, 0, "completed"), 0.0);
         assert_eq!(metric(&result, 0, "responses"), 0.0);
     }
@@ -184,7 +160,7 @@ fn connections_of_a_bad_channel_do_not_mix() {
     ] {
         for seed in ["1", "2", "3"] {
             let set = [("links.0.down.channel", BAD), ("seed", seed)];
-            let scenario = expand(&round_trips(app), &set);
+            let scenario = expand_with(&round_trips(app), &set);
             let plain = run(&scenario, 0, &Monitor::default()).expect("a run");
             let traced = trace(
                 &scenario,
@@ -194,7 +170,7 @@ fn connections_of_a_bad_channel_do_not_mix() {
             )
             .expect("a trace");
             assert_eq!(plain, traced.outcome);
-            let result = result(&scenario);
+            let result = result_of(&scenario, 0);
             assert_eq!(metric(&result, 0, "responses"), responses);
             assert_eq!(metric(&result, 0, "bytes_delivered"), f64::from(bytes));
             let first_sent =
@@ -224,14 +200,14 @@ fn connections_of_a_bad_channel_do_not_mix() {
 
 /// In a capture every connection has its own port, even beside another flow.
 #[test]
-fn captures_tell_connections_apart_by_their_ports() {
+fn each_connection_has_its_own_port_in_captures() {
     let text = round_trips(
         "name = \"pages\"\napp = \"http\"\npages = 3\npage_interval = \"1 s\"\ninline_objects = 1\n\
          [[flows]]\nname = \"files\"\nfrom = \"server\"\nto = \"client\"\napp = \"repeat\"\nsize = \"1 kB\"\n\
          files = 4\nopens = \"receiver\"\n",
     );
     let traced = trace(
-        &expand(&text, &[]),
+        &expand(&text),
         0,
         &TraceOptions::capturing(0),
         &Monitor::default(),
@@ -297,12 +273,12 @@ fn messages(channel: &str) -> Value {
          [[flows]]\nfrom = \"a\"\nto = \"b\"\napp = \"stream\"\nsize = \"1000 B\"\n\
          rate = \"80 kbit/s\"\nmessages = 50\n"
     );
-    result(&expand(&text, &[]))
+    result(&text)
 }
 
 /// A message takes 8.4 ms of transmission and 50 ms of propagation.
 #[test]
-fn a_message_on_a_clean_path_takes_one_way() {
+fn a_message_on_a_lossless_path_takes_the_one_way_delay() {
     let clean = messages("");
     assert_eq!(metric(&clean, 0, "responses"), 50.0);
     for name in ["response_time_mean", "response_time_max"] {

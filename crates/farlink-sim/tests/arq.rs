@@ -314,17 +314,14 @@ fn no_protocol_starves_at_any_rate_and_access_delay() {
     for protocol in ["rlp", "lapb", "mdlp", "none"] {
         for rate in [4_800.0, 9_600.0, 19_200.0, 30_000.0, 128_000.0, 1e6] {
             for delay in [0.0, 0.05, 0.15, 0.2, 0.5, 1.0] {
-                let (done, least) = busy(protocol, (rate, delay), "");
+                let (done, min) = busy(protocol, (rate, delay), "");
                 let of = |name: &str| metric(&done, "flows", 0, name);
                 let case = format!("{protocol}, {rate} bit/s, {delay} s");
                 let sent = of("datagrams_sent");
                 assert_eq!(of("datagrams_received"), sent, "{case}");
                 assert!(sent >= 59.0, "{case}");
                 let longest = of("delay_p99");
-                assert!(
-                    longest <= 4.0 * least + 3.0,
-                    "{case}: {longest} s of {least} s"
-                );
+                assert!(longest <= 4.0 * min + 3.0, "{case}: {longest} s of {min} s");
                 assert!(
                     done["flows"][0]["metrics"]["stalled_since"].is_null(),
                     "{case}"

@@ -1,7 +1,6 @@
 //! Receive-window autotuning over whole runs.
 
-use farlink_sim::{Monitor, run, scenario};
-use serde_json::Value;
+use crate::common::{metric, result};
 
 fn goodput(receive: &str, variant: &str) -> f64 {
     let text = format!(
@@ -11,14 +10,7 @@ fn goodput(receive: &str, variant: &str) -> f64 {
          up = {{ rate = \"10 Mbit/s\", delay = \"250 ms\" }}\n\
          [[flows]]\nfrom = \"server\"\nto = \"client\"\nsize = \"50 MB\"\n"
     );
-    let scenario = scenario::load(&text, "test", &[])
-        .and_then(|s| s.expand())
-        .unwrap_or_else(|e| panic!("{e}"));
-    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
-    let result: Value = serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON");
-    result["flows"][0]["metrics"]["goodput"]
-        .as_f64()
-        .expect("a number")
+    metric(&result(&text), "flows", 0, "goodput")
 }
 
 /// A fixed window of 64 KiB per round trip of half a second gives 1 Mbit/s. A growing buffer gives

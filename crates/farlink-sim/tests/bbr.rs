@@ -1,15 +1,10 @@
 //! BBR on whole paths: its share of the link, and the queue that it causes.
 
-use farlink_sim::{Monitor, Table, Trace, TraceOptions, scenario, trace};
+use crate::common::expand_with;
+use farlink_sim::{Monitor, Table, Trace, TraceOptions, trace};
 
 fn play(text: &str, set: &[(&str, &str)]) -> Trace {
-    let set: Vec<_> = set
-        .iter()
-        .map(|&(k, v)| (k.to_owned(), v.to_owned()))
-        .collect();
-    let scenario = scenario::load(text, "bbr", &set)
-        .and_then(|s| s.expand())
-        .unwrap();
+    let scenario = expand_with(text, set);
     trace(&scenario, 0, &TraceOptions::default(), &Monitor::default()).unwrap()
 }
 
@@ -92,7 +87,7 @@ fn least_window(trace: &Trace, from: f64, to: f64) -> f64 {
 }
 
 #[test]
-fn a_satellite_link_is_full_between_two_looks_at_the_round_trip() {
+fn a_satellite_link_is_full_between_two_probe_rtt_phases() {
     let run = play(GEO, &[]);
     // Startup fills the pipe within 4 s, plus a queue of the startup gain minus one product. After
     // Drain the window allows a queue of one product and three quanta, and probing leaves a quarter

@@ -4,8 +4,7 @@
 //! of the link. The queues hold a window, only data packets are lost, and receive windows do not
 //! limit.
 
-use farlink_sim::{Monitor, run, scenario};
-use serde_json::Value;
+use crate::common::{expand, metric, result_of};
 
 /// Path: rate in Mbit/s, delay in each direction in ms, queue in packets.
 #[derive(Clone, Copy, Debug)]
@@ -26,14 +25,10 @@ fn used(tcp: &str, path: Path, loss: f64, seconds: u32, runs: u64) -> Vec<f64> {
          up = {{ rate = \"{rate} Mbit/s\", delay = \"{delay} ms\" }}\n\
          [[flows]]\nfrom = \"a\"\nto = \"b\"\napp = \"bulk\"\nduration = \"{seconds} s\"\n"
     );
-    let expanded = scenario::load(&text, "bbr_loss", &[])
-        .unwrap()
-        .expand()
-        .unwrap();
+    let expanded = expand(&text);
     let share = |seed| {
-        let outcome = run(&expanded, seed, &Monitor::default()).unwrap();
-        let result: Value = serde_json::from_str(&outcome.to_json(&expanded)).unwrap();
-        let goodput = result["flows"][0]["metrics"]["goodput"].as_f64().unwrap();
+        let result = result_of(&expanded, seed);
+        let goodput = metric(&result, "flows", 0, "goodput");
         100.0 * goodput * 1500.0 / 1448.0 / (f64::from(rate) * 1e6)
     };
     (0..runs).map(share).collect()

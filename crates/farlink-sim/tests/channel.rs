@@ -1,14 +1,9 @@
 //! Known pitfalls of the best-known emulator, in whole runs: the mean loss must not depend on the
 //! bursts, and a queue limit on a long link must not reduce the rate.
 
-use farlink_sim::{Asked, Column, Monitor, run, sample_channel, scenario};
+use crate::common::{expand, result};
+use farlink_sim::{Asked, Column, sample_channel};
 use serde_json::Value;
-
-fn outcome(text: &str) -> Value {
-    let expanded = scenario::load(text, "test", &[]).unwrap().expand().unwrap();
-    let outcome = run(&expanded, 0, &Monitor::default()).unwrap();
-    serde_json::from_str(&outcome.to_json(&expanded)).unwrap()
-}
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap()
@@ -28,7 +23,7 @@ fn transfer(packets: u64, kilobits: u64) -> f64 {
          up = {{ rate = \"{kilobits} kbit/s\", delay = \"250 ms\" }}\n\
          [[flows]]\nfrom = \"server\"\nto = \"client\"\nsize = \"{size} B\"\n"
     );
-    let result = outcome(&text);
+    let result = result(&text);
     assert_eq!(number(&result["links"][2]["metrics"]["drops"]), 0.0);
     number(&result["flows"][0]["metrics"]["duration"])
 }
@@ -58,18 +53,15 @@ fn a_mean_loss_of_five_per_cent_is_that_at_any_correlation() {
              delay = \"0 s\", channel = {{ gilbert = {{ loss = 0.05, burst = {burst} }} }} }}\n\
              [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 B\"\n"
         );
-        let expanded = scenario::load(&text, "test", &[])
-            .unwrap()
-            .expand()
-            .unwrap();
-        let asked = Asked {
+        let expanded = expand(&text);
+        let requested = Asked {
             link: "l",
             down: true,
             packets: 1_000_000,
             bytes: 1500,
             spacing: None,
         };
-        let sample = sample_channel(&expanded, asked, 0).unwrap();
+        let sample = sample_channel(&expanded, requested, 0).unwrap();
         let Column::U8(fates) = &sample.columns[0].1 else {
             panic!("not a fate")
         };
@@ -89,7 +81,7 @@ fn a_run_loses_the_share_of_its_channel_and_reports_derived_values() {
                 delay = \"1 ms\", channel = { gilbert = { loss = 0.05, burst = 4 } } }\nup = { rate \
                 = \"100 Mbit/s\", delay = \"1 ms\" }\n[[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \
                 \"100 MB\"\n[tcp]\nvariant = \"sack\"\n";
-    let result = outcome(text);
+    let result = result(text);
     let down = &result["links"][0];
     let (drops, packets) = (
         number(&down["metrics"]["drops_loss"]),

@@ -2,28 +2,16 @@
 //! the closed form of the loss does not depend on TCP's sending times, the loss must match it,
 //! otherwise it must be within bounds.
 
-use farlink_sim::{Monitor, run, scenario};
+use crate::common::{self, result};
 use serde_json::Value;
 
-fn result(text: &str) -> Value {
-    let scenario = scenario::load(text, "test", &[])
-        .and_then(|s| s.expand())
-        .unwrap_or_else(|e| panic!("{e}"));
-    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
-    serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
-}
-
 fn flow(result: &Value, name: &str) -> f64 {
-    result["flows"][0]["metrics"][name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{name} of {result}"))
+    common::metric(result, "flows", 0, name)
 }
 
 /// Returns a metric of the first link's direction to the receiver (0) or back (1).
 fn link(result: &Value, way: usize, name: &str) -> f64 {
-    result["links"][way]["metrics"][name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{name} of {result}"))
+    common::metric(result, "links", way, name)
 }
 
 /// Returns a bulk flow of `seconds` over one link.

@@ -1,6 +1,7 @@
 //! Traces, fading, radios and orbits in whole runs.
 
-use farlink_sim::{Monitor, run, scenario};
+use crate::common::{self, library};
+use farlink_sim::scenario;
 use serde_json::Value;
 
 /// Returns a scenario with this direction down and these keys of a flow from a to b, with TCP SACK.
@@ -35,9 +36,7 @@ fn load(text: &str, set: &[(&str, &str)]) -> Result<scenario::Scenario, String> 
 }
 
 fn result_of(scenario: &scenario::Scenario, number: u64) -> Value {
-    let expanded = scenario.expand().unwrap();
-    let outcome = run(&expanded, number, &Monitor::default()).unwrap();
-    serde_json::from_str(&outcome.to_json(&expanded)).unwrap()
+    common::result_of(&scenario.expand().unwrap(), number)
 }
 
 fn result(text: &str) -> Value {
@@ -98,7 +97,7 @@ fn a_file_becomes_part_of_the_resolved_scenario() {
 }
 
 #[test]
-fn an_override_with_a_trace_stands_for_the_rate() {
+fn an_override_with_a_rate_trace_replaces_the_rate() {
     let constant = text("rate = \"1 Mbit/s\", delay = \"10 ms\"", FILE);
     let set = [("links.0.down.rate_trace.file", "12.trace")];
     let traced = result_of(&load(&constant, &set).unwrap(), 0);
@@ -139,7 +138,7 @@ fn an_unreadable_trace_is_an_error() {
 /// A random offset differs between runs. Within a run, it is the same for rate and delay of a
 /// direction, and differs between directions.
 #[test]
-fn runs_begin_at_random_places_of_a_trace_when_asked_to() {
+fn a_random_offset_differs_between_runs() {
     let random = text(
         "rate_trace = { file = \"step.csv\", repeat = true, random_offset = true }, \
          delay = \"0 s\"",
@@ -263,21 +262,18 @@ fn nodes_that_move_change_the_loss() {
         shares[1],
         link(&again, "drops_bit_error") / link(&again, "packets")
     );
-    let (least, most) = (
+    let (min, max) = (
         shares.iter().copied().fold(1.0, f64::min),
         shares.iter().copied().fold(0.0, f64::max),
     );
-    assert!(most > 1.05 * least, "{shares:?}");
+    assert!(max > 1.05 * min, "{shares:?}");
 }
 
 /// In this scenario of the library, the round trip is never below that of two ranges of 550 km in
 /// each direction, and each of the four changes per minute costs packets.
 #[test]
 fn the_leo_of_the_library_has_the_documented_values() {
-    let (_, leo) = scenario::library()
-        .iter()
-        .find(|(name, _)| *name == "leo-reconfiguration")
-        .unwrap();
+    let leo = library("leo-reconfiguration");
     let measured = result_of(&load(leo, &[]).unwrap(), 0);
     let rtt = flow(&measured, "rtt_min");
     assert!((0.0273..0.060).contains(&rtt), "{rtt}");

@@ -23,14 +23,17 @@ fn aloha_reaches_the_goodput_at_its_load() {
     let done = result(&radio("none", mac));
     let got = metric(&done, "flows", 0, "goodput");
     let again = 0.5_f64.exp() - 1.0;
-    let wanted = 88.0 * 8.0 / (0.060 + again * 4.5 * 0.060);
+    let expected = 88.0 * 8.0 / (0.060 + again * 4.5 * 0.060);
     // The times of 8500 frames have a deviation of about 1.5 of their mean.
-    let error = 4.0 * 1.5 / (2000.0 * wanted / 704.0).sqrt();
-    assert!((got / wanted - 1.0).abs() < error, "{got}, not {wanted}");
+    let error = 4.0 * 1.5 / (2000.0 * expected / 704.0).sqrt();
+    assert!(
+        (got / expected - 1.0).abs() < error,
+        "{got}, not {expected}"
+    );
     // The transmitter also sends the frames that collide: e^G frames for each that is received.
     let air = metric(&done, "links", 0, "utilisation");
-    let wanted = got / 704.0 * 0.5_f64.exp() * 134.0 * 8.0 / 19_200.0;
-    assert!((air / wanted - 1.0).abs() < 0.05, "{air}, not {wanted}");
+    let expected = got / 704.0 * 0.5_f64.exp() * 134.0 * 8.0 / 19_200.0;
+    assert!((air / expected - 1.0).abs() < 0.05, "{air}, not {expected}");
     assert_eq!(metric(&done, "links", 0, "access_failures"), 0.0);
 }
 
@@ -132,8 +135,8 @@ fn impossible_scenarios_are_rejected() {
     ];
     for (mac, message) in cases {
         let error = scenario::load(&radio("rlp", mac), "test", &[]).expect_err(mac);
-        let wanted = format!("test:8: links[0].arq.mac{message}");
-        assert_eq!(error.to_string(), wanted, "{mac}");
+        let expected = format!("test:8: links[0].arq.mac{message}");
+        assert_eq!(error.to_string(), expected, "{mac}");
     }
     for mac in [
         "access = \"csma-ca\", load = 0.3, stations = 5",

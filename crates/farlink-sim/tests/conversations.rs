@@ -1,6 +1,6 @@
 //! Conversations and web files over whole runs.
 
-use farlink_sim::{Monitor, run, scenario};
+use crate::common::{self, load_error, result};
 use serde_json::Value;
 
 /// Returns a scenario with a link so fast and windows so large that all times are multiples of a
@@ -21,18 +21,8 @@ fn path(rate: &str, more: &str, flow: &str) -> String {
     )
 }
 
-fn result(text: &str) -> Value {
-    let scenario = scenario::load(text, "test", &[])
-        .and_then(|s| s.expand())
-        .unwrap_or_else(|e| panic!("{e}"));
-    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
-    serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
-}
-
 fn metric(result: &Value, name: &str) -> f64 {
-    result["flows"][0]["metrics"][name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{name} of {result}"))
+    common::metric(result, "flows", 0, name)
 }
 
 fn near(value: f64, wanted: f64) {
@@ -203,9 +193,7 @@ fn errors_have_one_line() {
         ),
     ];
     for (keys, entry) in cases {
-        let message = scenario::load(&path("1 Mbit/s", "", keys), "test", &[])
-            .expect_err("must be refused")
-            .to_string();
+        let message = load_error(&path("1 Mbit/s", "", keys));
         assert!(message.ends_with(entry), "{message}\nnot\n{entry}");
         assert!(!message.contains('\n'));
     }

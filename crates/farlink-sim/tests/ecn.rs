@@ -1,6 +1,6 @@
 //! ECN in whole runs: a queue that marks keeps the link busy without drops.
 
-use farlink_sim::{Monitor, run, scenario};
+use crate::common;
 use serde_json::Value;
 
 /// With 10 Mbit/s and a round trip of 52 ms, 43 packets of 1500 bytes are in flight, and the queue
@@ -27,9 +27,7 @@ fn result(variant: &str, ecn: bool, mark: &str) -> Value {
         .replace("VARIANT", variant)
         .replace("ECN", &ecn.to_string())
         .replace("MARK", mark);
-    let expanded = scenario::load(&text, "ecn", &[]).unwrap().expand().unwrap();
-    let outcome = run(&expanded, 0, &Monitor::default()).unwrap();
-    serde_json::from_str(&outcome.to_json(&expanded)).unwrap()
+    common::result(&text)
 }
 
 fn down(result: &Value, metric: &str) -> f64 {

@@ -1,7 +1,7 @@
 //! TCP Fast Open over whole runs (RFC 7413): the round trips that it saves, and cases in which it
 //! saves none.
 
-use farlink_sim::{Monitor, run, scenario};
+use crate::common::{self, expand_with, result_of};
 use serde_json::Value;
 
 /// A link so fast that all times are multiples of a round trip of 520 ms.
@@ -31,21 +31,11 @@ duration = "100 s"
 
 /// Runs a flow, and returns the result.
 fn play(flow: &str, set: &[(&str, &str)]) -> Value {
-    let set: Vec<_> = set
-        .iter()
-        .map(|&(k, v)| (k.to_owned(), v.to_owned()))
-        .collect();
-    let scenario = scenario::load(&format!("{GEO}{flow}"), "test", &set)
-        .and_then(|s| s.expand())
-        .unwrap_or_else(|e| panic!("{e}"));
-    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
-    serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
+    result_of(&expand_with(&format!("{GEO}{flow}"), set), 0)
 }
 
 fn metric(result: &Value, name: &str) -> f64 {
-    result["flows"][0]["metrics"][name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{name} of {result}"))
+    common::metric(result, "flows", 0, name)
 }
 
 /// Returns the number of round trips of all responses together.

@@ -57,14 +57,14 @@ fn check_symbols_take_their_share_of_the_rate() {
 #[test]
 fn a_sample_has_the_code_in_closed_form_loss_and_time() {
     let scenario = expand(&plain(6e-3));
-    let asked = Asked {
+    let requested = Asked {
         link: "a-b",
         down: true,
         packets: 1_000_000,
         bytes: 1500,
         spacing: None,
     };
-    let sample = sample_channel(&scenario, asked, 0).unwrap_or_else(|e| panic!("{e}"));
+    let sample = sample_channel(&scenario, requested, 0).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(sample.sampling.spacing.as_nanos(), 1724 * 8 * 1000);
     let expected = loss(1500, 6e-3);
     assert_eq!(sample.theory.loss, Some(expected));

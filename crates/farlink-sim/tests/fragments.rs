@@ -78,10 +78,10 @@ fn the_loss_of_a_fragment_is_the_loss_of_the_datagram() {
                 datagrams = 20000\ndont_fragment = false\nreassembly_timeout = \"2 s\"";
     let done = result(&path("mtu = \"576 B\", channel = { loss = 0.05 }", flow));
     let loss = metric(&done, "flows", 0, "loss_rate");
-    let wanted = 1.0 - 0.95f64.powi(3);
+    let expected = 1.0 - 0.95f64.powi(3);
     // The bound is four standard deviations of 20,000 draws.
-    let room = 4.0 * (wanted * (1.0 - wanted) / 20_000.0).sqrt();
-    assert!((loss - wanted).abs() < room, "{loss}, not {wanted}");
+    let room = 4.0 * (expected * (1.0 - expected) / 20_000.0).sqrt();
+    assert!((loss - expected).abs() < room, "{loss}, not {expected}");
     // All lost datagrams but those without any fragment are given up at the receiver.
     let given_up = metric(&done, "links", 2, "drops_reassembly");
     let lost = loss * 20_000.0;

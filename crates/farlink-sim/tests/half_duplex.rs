@@ -1,6 +1,6 @@
 //! Radios that cannot send and receive at once, over whole runs.
 
-use crate::common::{datagram, expand, metric, result};
+use crate::common::{self, datagram, expand, metric, result};
 use farlink_sim::{Live, Monitor, TraceOptions, run, trace};
 use farlink_tcp::Instant;
 
@@ -29,10 +29,13 @@ fn two_directions_share_the_capacity() {
         ("arq = { protocol = \"none\", header = \"6 B\" }", 1006.0),
     ] {
         let done = result(&radio(more, BOTH_WAYS));
-        let wanted = 500_000.0 / 2.0 * 1000.0 / frame;
+        let expected = 500_000.0 / 2.0 * 1000.0 / frame;
         for link in [0, 1] {
             let got = metric(&done, "links", link, "throughput");
-            assert!((got / wanted - 1.0).abs() < 0.001, "{got}, not {wanted}");
+            assert!(
+                (got / expected - 1.0).abs() < 0.001,
+                "{got}, not {expected}"
+            );
             let busy = metric(&done, "links", link, "utilisation");
             assert!((busy - 0.5).abs() < 0.001, "{busy}");
         }
@@ -46,19 +49,28 @@ fn acknowledgments_take_the_time_of_data() {
                 [[flows]]\nfrom = \"base\"\nto = \"mobile\"\napp = \"bulk\"\nduration = \"199 s\"";
     let goodput = |text: &str| metric(&result(text), "flows", 0, "goodput");
     let bits = |bytes: f64| bytes * 8.0 / 500_000.0;
-    let wanted = 2.0 * 1460.0 * 8.0 / (2.0 * bits(1500.0) + bits(40.0));
+    let expected = 2.0 * 1460.0 * 8.0 / (2.0 * bits(1500.0) + bits(40.0));
     let got = goodput(&radio("", flow));
-    assert!((got / wanted - 1.0).abs() < 0.005, "{got}, not {wanted}");
+    assert!(
+        (got / expected - 1.0).abs() < 0.005,
+        "{got}, not {expected}"
+    );
     // The service time of a packet also takes time of the medium.
     let slow = radio("", flow).replace("queue", "service_time = \"30 ms\", queue");
-    let wanted = 2.0 * 1460.0 * 8.0 / (2.0 * bits(1500.0) + bits(40.0) + 3.0 * 0.03);
+    let expected = 2.0 * 1460.0 * 8.0 / (2.0 * bits(1500.0) + bits(40.0) + 3.0 * 0.03);
     let got = goodput(&slow);
-    assert!((got / wanted - 1.0).abs() < 0.005, "{got}, not {wanted}");
+    assert!(
+        (got / expected - 1.0).abs() < 0.005,
+        "{got}, not {expected}"
+    );
     // If each direction has its own medium, ACKs take no time from the data.
     let full = slow.replace("half_duplex = true", "");
-    let wanted = 1460.0 * 8.0 / (bits(1500.0) + 0.03);
+    let expected = 1460.0 * 8.0 / (bits(1500.0) + 0.03);
     let got = goodput(&full);
-    assert!((got / wanted - 1.0).abs() < 0.005, "{got}, not {wanted}");
+    assert!(
+        (got / expected - 1.0).abs() < 0.005,
+        "{got}, not {expected}"
+    );
 }
 
 /// Link protocols recover losses, and the two directions are never busy at once.
@@ -114,12 +126,7 @@ fn looking_changes_nothing() {
     let plain = run(&scenario, 0, &Monitor::default()).expect("a run");
     let traced = trace(&scenario, 0, &TraceOptions::default(), &Monitor::default()).expect("a run");
     assert_eq!(plain, traced.outcome);
-    let queue = traced.tables.iter().find(|table| table.name == "queue");
-    let queue = queue.expect("a trace of queues");
-    let column = |name: &str| {
-        let column = queue.columns.iter().find(|(column, _)| *column == name);
-        column.expect("a column").1.numbers()
-    };
+    let column = |name: &str| common::column(&traced.tables, "queue", name);
     let (links, directions, packets) = (column("link"), column("direction"), column("packets"));
     for direction in [0, 1] {
         let of = |row: usize| links[row] == 0 && directions[row] == direction;
@@ -141,10 +148,10 @@ fn packets_of_real_programs_wait_for_each_other() {
             sent.expect("a packet of this network");
         }
     }
-    let mut came = Vec::new();
+    let mut received = Vec::new();
     live.advance(Instant::from_nanos(1_000_000_000), |host, due, _| {
-        came.push((host, due.as_nanos() / 1_000_000));
+        received.push((host, due.as_nanos() / 1_000_000));
     });
     // Packets take 16 ms each, in turns.
-    assert_eq!(came, [(1, 17), (0, 33), (1, 49), (0, 65)]);
+    assert_eq!(received, [(1, 17), (0, 33), (1, 49), (0, 65)]);
 }

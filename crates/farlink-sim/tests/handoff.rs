@@ -58,7 +58,7 @@ const STREAM: &str = "[[flows]]\nfrom = \"fixed\"\nto = \"mobile\"\napp = \"cbr\
 /// Packets in flight to the old station when the host leaves are lost, and no others. With
 /// `forward` they take the detour. Packets that arrive during the gap wait for the next link.
 #[test]
-fn datagrams_are_lost_or_take_the_way_round() {
+fn datagrams_are_lost_or_forwarded_at_a_handoff() {
     let count = |done: &Value, name: &str| metric(done, "flows", 0, name);
     // The handoff is between two packets on the radio link: each packet is sent at 10 k ms, arrives
     // at the router after 10.8 ms, at the station after another 10.8 ms, and at the host after 5
@@ -111,7 +111,7 @@ fn drops(done: &Value) -> f64 {
 /// In either direction and with a queue before the radio, TCP continues after each handoff over the
 /// other station, and the links count the packets that they carried.
 #[test]
-fn a_transfer_goes_on_at_the_other_station() {
+fn a_transfer_continues_over_the_other_station() {
     let at = "at = [\"2 s\", \"4 s\", \"6 s\"]";
     for (from, to) in [("fixed", "mobile"), ("mobile", "fixed")] {
         for queued in ["lose", "forward"] {
@@ -147,8 +147,8 @@ fn it_goes_round() {
     let done = result(&text);
     let carried = [6, 8, 12].map(|link| metric(&done, "links", link, "packets"));
     // The first and the second link carry two fifths of the packets each, the third one fifth.
-    for (got, wanted) in carried.into_iter().zip([400.0, 400.0, 200.0]) {
-        assert!((got - wanted).abs() < 10.0, "{carried:?}");
+    for (got, expected) in carried.into_iter().zip([400.0, 400.0, 200.0]) {
+        assert!((got - expected).abs() < 10.0, "{carried:?}");
     }
 }
 
@@ -212,8 +212,8 @@ fn split_connections_are_reset_or_go_along() {
         let lost = metric(&done, "agents", 0, "bytes_lost");
         assert!(lost > 10_000.0, "{kind}: {lost}");
         assert_eq!(metric(&done, "agents", 0, "connections_failed"), 1.0);
-        let came = metric(&done, "flows", 0, "bytes_delivered");
-        assert!(came < 1.5e6, "{kind}: {came}");
+        let received = metric(&done, "flows", 0, "bytes_delivered");
+        assert!(received < 1.5e6, "{kind}: {received}");
         for delay in ["0 s", "200 ms"] {
             let keys = format!(
                 "kind = \"{kind}\"\nhandoff = \"transfer\"\ntransfer_rate = \"1 Mbit/s\"\n\
@@ -229,8 +229,8 @@ fn split_connections_are_reset_or_go_along() {
             assert!(bytes > 10_000.0, "{kind}: {bytes}");
             let time = cost(&done, "transfer_time");
             let delay = if delay == "0 s" { 0.0 } else { 0.2 };
-            let wanted = bytes * 8.0 / 1e6 + delay;
-            assert!((time - wanted).abs() < 1e-6, "{time}, not {wanted}");
+            let expected = bytes * 8.0 / 1e6 + delay;
+            assert!((time - expected).abs() < 1e-6, "{time}, not {expected}");
         }
     }
 }
@@ -266,10 +266,10 @@ fn packets_of_real_programs_go_where_the_host_is() {
         STREAM,
     );
     let mut live = Live::new(&expand(&text), 0).expect("a network");
-    let mut came = Vec::new();
+    let mut received = Vec::new();
     for at in [500, 985, 1500] {
         live.advance(ms(at), |host, due, _| {
-            came.push((host, due.as_nanos() / 1_000_000));
+            received.push((host, due.as_nanos() / 1_000_000));
         });
         for (host, from, to) in [(0, 0, 4), (1, 4, 0)] {
             live.send(ms(at), host, datagram(from, to, &[7; 100]))
@@ -277,11 +277,11 @@ fn packets_of_real_programs_go_where_the_host_is() {
         }
     }
     live.advance(ms(2000), |host, due, _| {
-        came.push((host, due.as_nanos() / 1_000_000));
+        received.push((host, due.as_nanos() / 1_000_000));
     });
     // The packet on its way to the old station returns to the router, which takes 20 ms more.
     assert_eq!(
-        came,
+        received,
         [
             (0, 521),
             (1, 521),

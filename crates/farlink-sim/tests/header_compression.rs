@@ -36,11 +36,14 @@ const CLEAN: &str = "{ loss = 0 }";
 fn a_lossless_link_reaches_the_goodput_of_short_headers() {
     let with = result(&radio(CLEAN, VJ, &flow(BULK)));
     let got = metric(&with, "flows", 0, "goodput");
-    let wanted = 19_200.0 * 88.0 / 91.0;
-    assert!((got / wanted - 1.0).abs() < 0.001, "{got}, not {wanted}");
+    let expected = 19_200.0 * 88.0 / 91.0;
+    assert!(
+        (got / expected - 1.0).abs() < 0.001,
+        "{got}, not {expected}"
+    );
     let without = goodput(&radio(CLEAN, "", &flow(BULK)));
-    let wanted = 19_200.0 * 88.0 / 128.0;
-    assert!((without / wanted - 1.0).abs() < 0.001, "{without}");
+    let expected = 19_200.0 * 88.0 / 128.0;
+    assert!((without / expected - 1.0).abs() < 0.001, "{without}");
 
     let of = |link, name| metric(&with, "links", link, name);
     // The SYN is unchanged, the first acknowledgment has a full header, and the data is compressed.
@@ -70,8 +73,11 @@ fn a_lossless_link_reaches_the_goodput_of_short_headers() {
 fn the_number_of_the_connection_takes_a_byte() {
     let link = "header_compression = { method = \"rfc1144\", compress_slot = false }";
     let got = goodput(&radio(CLEAN, link, &flow(BULK)));
-    let wanted = 19_200.0 * 88.0 / 92.0;
-    assert!((got / wanted - 1.0).abs() < 0.001, "{got}, not {wanted}");
+    let expected = 19_200.0 * 88.0 / 92.0;
+    assert!(
+        (got / expected - 1.0).abs() < 0.001,
+        "{got}, not {expected}"
+    );
 }
 
 /// With more connections than slots, in turns, most packets have full headers.
@@ -247,10 +253,10 @@ fn packets_of_real_programs_are_compressed_too() {
     for number in 0..3 {
         live.send(Instant::ZERO, 0, packet(number)).unwrap();
     }
-    let mut came = Vec::new();
+    let mut received = Vec::new();
     let mut take = |live: &mut Live, until_ms: u64| {
         live.advance(Instant::from_nanos(until_ms * 1_000_000), |_, due, raw| {
-            came.push((due.as_nanos() / 1_000_000, raw.into_bytes()));
+            received.push((due.as_nanos() / 1_000_000, raw.into_bytes()));
         });
     };
     take(&mut live, 1000);
@@ -266,12 +272,12 @@ fn packets_of_real_programs_are_compressed_too() {
     live.send(Instant::from_nanos(2_000_000_000), 0, packet(4))
         .unwrap();
     take(&mut live, 3000);
-    let times: Vec<u64> = came.iter().map(|item| item.0).collect();
+    let times: Vec<u64> = received.iter().map(|item| item.0).collect();
     assert_eq!(times, [50, 63, 76, 2013]);
-    for (number, item) in (0..3).zip(&came) {
+    for (number, item) in (0..3).zip(&received) {
         assert_eq!(item.1, packet(number));
     }
-    let error = farlink_wire::decode(&came[3].1).unwrap_err();
+    let error = farlink_wire::decode(&received[3].1).unwrap_err();
     assert_eq!(error, farlink_wire::WireError::TcpChecksum);
     let report = live.report(Instant::from_nanos(3_000_000_000));
     assert_eq!(report[0].metrics["vj_errors"], 1.0);

@@ -1,6 +1,7 @@
 //! ICMP messages of routers to real programs, and the balance of all packets.
 
-use farlink_sim::{Balance, Live, Refused, scenario};
+use crate::common::expand;
+use farlink_sim::{Balance, Live, Refused};
 use farlink_tcp::Instant;
 use farlink_wire::{NodeId, Raw, node_address};
 use std::net::Ipv4Addr;
@@ -21,9 +22,7 @@ fn path(far: &str) -> String {
 }
 
 fn live(text: &str) -> Live {
-    let scenario = scenario::load(text, "test", &[])
-        .and_then(|s| s.expand())
-        .unwrap_or_else(|e| panic!("{e}"));
+    let scenario = expand(text);
     Live::new(&scenario, 0).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -261,7 +260,7 @@ fn a_router_finds_changed_bits() {
 
 /// All events of packets occur together. The balance is checked after each step.
 #[test]
-fn every_packet_is_somewhere() {
+fn the_balance_of_packets_holds_at_each_step() {
     let arq = "arq = { protocol = \"mdlp\", n2 = 2, t200 = \"50 ms\", t205 = \"5 ms\" }\n";
     let bad = ", mtu = \"300 B\", queue = { packets = 1 }, channel = { loss = 0.1, corrupt = 0.1, \
          duplicate = 0.2, reorder = { probability = 0.1, delay = \"2 ms\" } }";

@@ -68,9 +68,12 @@ fn a_transfer_takes_the_time_of_headers_of_sixty_bytes() {
     ] {
         let done = result(&text(tcp, size));
         let bytes = 2 * syn + ack + 40 * 1500;
-        let wanted = 0.3 + f64::from(bytes) * 8e-6;
+        let expected = 0.3 + f64::from(bytes) * 8e-6;
         let duration = metric(&done, "flows", 0, "duration");
-        assert!((duration - wanted).abs() < 1e-9, "{duration}, not {wanted}");
+        assert!(
+            (duration - expected).abs() < 1e-9,
+            "{duration}, not {expected}"
+        );
         // The sender sends SYN, ACK, data and FIN.
         let sent = f64::from(syn + ack + 40 * 1500 + ack);
         assert_eq!(metric(&done, "links", 0, "bytes"), sent);
@@ -196,7 +199,7 @@ const DATAGRAMS: &str = "app = \"cbr\"\nrate = \"100 kbit/s\"\npacket = \"1400 B
 /// The first of 20 datagrams is too long for the second link. Its sender learns this and fragments
 /// the others: 1408 bytes of UDP are sent as 1232 and 176 bytes, each after headers of 48 bytes.
 #[test]
-fn a_sender_of_datagrams_hears_of_the_path_and_cuts_them_itself() {
+fn a_udp_sender_fragments_to_the_path_mtu() {
     let text = path("mtu = \"1280 B\"", &format!("{DATAGRAMS}\ndatagrams = 20"));
     let done = result(&text);
     assert_eq!(metric(&done, "links", 2, "drops_too_big"), 1.0);
@@ -215,8 +218,8 @@ fn a_sender_of_datagrams_hears_of_the_path_and_cuts_them_itself() {
     assert_eq!(metric(&two, "links", 2, "drops_too_big"), 1.0);
     assert_eq!(metric(&two, "flows", 1, "loss_rate"), 0.0);
 
-    let (sent, came) = (captured(&text, "a"), captured(&text, "b"));
-    assert_eq!((sent.len(), came.len()), (39, 38));
+    let (sent, received) = (captured(&text, "a"), captured(&text, "b"));
+    assert_eq!((sent.len(), received.len()), (39, 38));
     let place = |bytes: &[u8]| u16::from_be_bytes([bytes[42], bytes[43]]);
     let fragments = |packets: &[(u64, Vec<u8>)]| -> Vec<_> {
         let fragment = packets.iter().filter(|(_, bytes)| bytes[6] == 44);
@@ -226,11 +229,11 @@ fn a_sender_of_datagrams_hears_of_the_path_and_cuts_them_itself() {
     };
     // The payload is UDP. More fragments follow the first (1), and the second starts at byte 1232.
     let pair = [(1280, 17, 1), (224, 17, 1232)];
-    for pieces in [fragments(&sent), fragments(&came)] {
+    for pieces in [fragments(&sent), fragments(&received)] {
         assert_eq!(pieces, pair.repeat(19));
     }
     // Both fragments of a datagram have its identification, which no other datagram has.
-    let idents: Vec<_> = came
+    let idents: Vec<_> = received
         .iter()
         .map(|(_, bytes)| bytes[44..48].to_vec())
         .collect();
@@ -255,10 +258,10 @@ fn a_sender_fragments_to_the_mtu_of_its_own_link() {
         20_000.0 * (4008.0 + 3.0 * 48.0)
     );
     let loss = metric(&done, "flows", 0, "loss_rate");
-    let wanted = 1.0 - 0.95f64.powi(3);
+    let expected = 1.0 - 0.95f64.powi(3);
     // The bound is four standard deviations of 20,000 draws.
-    let room = 4.0 * (wanted * (1.0 - wanted) / 20_000.0).sqrt();
-    assert!((loss - wanted).abs() < room, "{loss}, not {wanted}");
+    let room = 4.0 * (expected * (1.0 - expected) / 20_000.0).sqrt();
+    assert!((loss - expected).abs() < room, "{loss}, not {expected}");
     assert_eq!(
         metric(&done, "flows", 0, "lost_reassembly"),
         metric(&done, "links", 0, "drops_reassembly")
@@ -285,12 +288,12 @@ fn parts_wait_a_minute_for_the_rest() {
     );
     let done = result(&text);
     // 1496 bytes at 10 Mbit/s and at 1 Mbit/s, 30 ms, and 60 s.
-    let wanted = 1496.0 * 8.0 * (1e-7 + 1e-6) + 0.03 + 60.0;
+    let expected = 1496.0 * 8.0 * (1e-7 + 1e-6) + 0.03 + 60.0;
     let time = done["simulated_s"].as_f64().unwrap();
-    assert!((time - wanted).abs() < 1e-6, "{time}, not {wanted}");
+    assert!((time - expected).abs() < 1e-6, "{time}, not {expected}");
     let sooner = result(&format!("{text}reassembly_timeout = \"1 s\"\n"));
     let time = sooner["simulated_s"].as_f64().unwrap();
-    assert!((time - wanted + 59.0).abs() < 1e-6, "{time}");
+    assert!((time - expected + 59.0).abs() < 1e-6, "{time}");
 }
 
 /// Both ends of XTP send datagrams, which are fragmented like others.
@@ -344,7 +347,7 @@ fn flows_of_both_versions_share_a_link() {
 
 /// A host learns each shorter MTU on a path, and each path to another host separately.
 #[test]
-fn a_sender_hears_of_each_shorter_link_on_each_path() {
+fn a_sender_learns_each_path_mtu_separately() {
     let link = |a: &str, b: &str, mtu: &str| {
         format!(
             "[[links]]\nbetween = [\"{a}\", \"{b}\"]\n\

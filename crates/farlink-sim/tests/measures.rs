@@ -1,26 +1,15 @@
 //! Metrics over whole runs: phases, losses by cause, and shares.
 
-use farlink_sim::{Column, Monitor, TraceOptions, run, scenario};
+use crate::common::{self, expand, result};
+use farlink_sim::{Column, Monitor, TraceOptions};
 use serde_json::Value;
 
-fn result(text: &str) -> Value {
-    let scenario = scenario::load(text, "test", &[])
-        .and_then(|s| s.expand())
-        .unwrap_or_else(|e| panic!("{e}"));
-    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
-    serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
-}
-
 fn flow(result: &Value, flow: usize, name: &str) -> f64 {
-    result["flows"][flow]["metrics"][name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{name} of {result}"))
+    common::metric(result, "flows", flow, name)
 }
 
 fn link(result: &Value, link: usize, name: &str) -> f64 {
-    result["links"][link]["metrics"][name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{name} of {result}"))
+    common::metric(result, "links", link, name)
 }
 
 fn near(value: f64, wanted: f64) {
@@ -309,9 +298,7 @@ fn the_trace_of_limits_is_the_shares() {
         rounds("loss = 0.05", "", "200 kB"),
         rounds("", "", "20 kB").replace("size", "app = \"repeat\"\nfiles = 3\nsize"),
     ] {
-        let scenario = scenario::load(&text, "test", &[])
-            .and_then(|s| s.expand())
-            .unwrap();
+        let scenario = expand(&text);
         let traced =
             farlink_sim::trace(&scenario, 0, &TraceOptions::default(), &Monitor::default())
                 .unwrap();

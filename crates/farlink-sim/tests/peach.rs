@@ -1,6 +1,7 @@
 //! TCP-Peach in whole runs: a start without slow start, a window that bit errors do not reduce, and
 //! dummies that yield to other packets on links with priorities.
 
+use crate::common::{expand_with, result_of};
 use farlink_sim::{Monitor, TraceOptions, run, scenario, trace};
 use serde_json::Value;
 
@@ -59,19 +60,11 @@ tcp = { variant = "reno" }
 "#;
 
 fn expand(text: &str, variant: &str, set: &[(&str, &str)]) -> scenario::Expanded {
-    let text = text.replace("VARIANT", variant);
-    let set: Vec<_> = set
-        .iter()
-        .map(|&(key, value)| (key.to_owned(), value.to_owned()))
-        .collect();
-    let loaded = scenario::load(&text, "peach", &set).unwrap();
-    loaded.expand().unwrap()
+    expand_with(&text.replace("VARIANT", variant), set)
 }
 
 fn result(text: &str, variant: &str, set: &[(&str, &str)], number: u64) -> Value {
-    let expanded = expand(text, variant, set);
-    let outcome = run(&expanded, number, &Monitor::default()).unwrap();
-    serde_json::from_str(&outcome.to_json(&expanded)).unwrap()
+    result_of(&expand(text, variant, set), number)
 }
 
 fn flow(result: &Value, number: usize, metric: &str) -> f64 {
@@ -114,7 +107,7 @@ fn without_losses_the_link_is_full() {
 /// and the train of dummies, for a segment for each dummy that returns, and for the rest of the 100
 /// segments. Slow start from one segment reaches this window six round trips later.
 #[test]
-fn the_window_is_there_after_two_round_trips() {
+fn the_window_is_reached_after_two_round_trips() {
     let narrow = [
         ("tcp.receive_window", "64000 B"),
         ("flows.0.size", "100 kB"),
@@ -186,7 +179,7 @@ fn dummies_give_way_where_links_have_priorities() {
 /// With receivers that ignore dummies, or treat them as data, all data arrives, no false loss is
 /// detected, and after the first train the sender behaves as Reno.
 #[test]
-fn other_receivers_are_found_out() {
+fn receivers_without_dummy_support_are_detected() {
     for variant in PEACHES {
         for dummies in ["ignore", "plain"] {
             let set = [

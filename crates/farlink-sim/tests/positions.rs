@@ -6,16 +6,16 @@ use farlink_tcp::Instant;
 
 /// Returns how many of a hundred datagrams arrive, sent every 100 ms from second `start`.
 fn carried(live: &mut Live, start: u64, host: usize, dst: u32) -> usize {
-    let mut came = 0;
+    let mut received = 0;
     for i in 0..100 {
         let now = Instant::from_nanos(start * 1_000_000_000 + i * 100_000_000);
-        live.advance(now, |_, _, _| came += 1);
+        live.advance(now, |_, _, _| received += 1);
         live.send(now, host, datagram(host as u32, dst, &[5; 972]))
             .unwrap();
     }
     let end = Instant::from_nanos((start + 11) * 1_000_000_000);
-    live.advance(end, |_, _, _| came += 1);
-    came
+    live.advance(end, |_, _, _| received += 1);
+    received
 }
 
 const RADIO: &str = "[[links]]\nbetween = [\"a\", \"b\"]\ndown = { rate = \"250 kbit/s\", delay = \"1 \

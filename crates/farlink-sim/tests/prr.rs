@@ -1,6 +1,7 @@
 //! Proportional Rate Reduction in whole runs.
 
-use farlink_sim::{Monitor, run, scenario};
+use crate::common;
+use farlink_sim::scenario;
 use serde_json::Value;
 
 /// Runs a transfer of 20 MB over a link whose queue holds 40 packets.
@@ -12,9 +13,7 @@ fn result(keys: &str) -> Value {
          up = {{ rate = \"10 Mbit/s\", delay = \"25 ms\" }}\n\
          [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"20 MB\"\n"
     );
-    let expanded = scenario::load(&text, "prr", &[]).unwrap().expand().unwrap();
-    let outcome = run(&expanded, 0, &Monitor::default()).unwrap();
-    serde_json::from_str(&outcome.to_json(&expanded)).unwrap()
+    common::result(&text)
 }
 
 fn flow(result: &Value, metric: &str) -> f64 {
@@ -22,7 +21,7 @@ fn flow(result: &Value, metric: &str) -> f64 {
 }
 
 #[test]
-fn it_is_off_unless_asked_for() {
+fn it_is_disabled_by_default() {
     for variant in ["sack", "cubic"] {
         let row = format!("variant = \"{variant}\"");
         assert_eq!(result(&row), result(&format!("{row}\nprr = false")));
@@ -52,7 +51,7 @@ fn every_bound_repairs_the_drops_of_a_queue() {
 }
 
 #[test]
-fn it_needs_sack_and_the_bound_needs_it() {
+fn prr_needs_sack_and_prr_bound_needs_prr() {
     let refused = |keys: &str| {
         let text = format!(
             "[[links]]\nbetween = [\"a\", \"b\"]\ndown = {{ rate = \"1 Mbit/s\", delay = \"1 ms\" }}\n\

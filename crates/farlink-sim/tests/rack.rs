@@ -1,6 +1,7 @@
 //! RACK-TLP and F-RTO in whole runs.
 
-use farlink_sim::{Monitor, Trace, TraceOptions, run, scenario, trace};
+use crate::common::{self, expand, result_of};
+use farlink_sim::{Monitor, TraceOptions, trace};
 use farlink_tcp::Mark;
 use serde_json::Value;
 
@@ -28,12 +29,7 @@ fn one_of(number: u64, tcp: &str, down: &str, flow: &str) -> Value {
          up = {{ rate = \"10 Mbit/s\", delay = \"25 ms\" }}\n\
          [[flows]]\nfrom = \"a\"\nto = \"b\"\n{flow}\n"
     );
-    let expanded = scenario::load(&text, "rack", &[])
-        .unwrap()
-        .expand()
-        .unwrap();
-    let outcome = run(&expanded, number, &Monitor::default()).unwrap();
-    serde_json::from_str(&outcome.to_json(&expanded)).unwrap()
+    result_of(&expand(&text), number)
 }
 
 fn flow(result: &Value, metric: &str) -> f64 {
@@ -43,7 +39,7 @@ fn flow(result: &Value, metric: &str) -> f64 {
 const FILE: &str = "size = \"5 MB\"";
 
 #[test]
-fn it_is_off_unless_asked_for() {
+fn it_is_disabled_by_default() {
     let loss = "channel = { loss = 0.01 }";
     for variant in ["sack", "cubic"] {
         let row = format!("variant = \"{variant}\"");
@@ -157,15 +153,9 @@ fn traced(tcp: &str) -> (usize, usize, u64) {
          up = {{ rate = \"256 kbit/s\", delay = \"250 ms\", queue = \"unlimited\" }}\n\
          [[flows]]\nfrom = \"server\"\nto = \"client\"\napp = \"bulk\"\nduration = \"200 s\"\n"
     );
-    let expanded = scenario::load(&text, "frto", &[])
-        .unwrap()
-        .expand()
-        .unwrap();
+    let expanded = expand(&text);
     let run = trace(&expanded, 0, &TraceOptions::default(), &Monitor::default()).unwrap();
-    let column = |table: &str, name: &str| {
-        let mut columns = columns(&run, table).into_iter();
-        columns.find(|(n, _)| *n == name).unwrap().1
-    };
+    let column = |table: &str, name: &str| common::column(&run.tables, table, name);
     let (kinds, side) = (column("marks", "kind"), column("marks", "side"));
     let count = |kind: Mark| {
         (0..kinds.len())
@@ -174,15 +164,6 @@ fn traced(tcp: &str) -> (usize, usize, u64) {
     };
     let delivered = *column("delivered", "bytes").last().unwrap();
     (count(Mark::Timeout), count(Mark::Undo), delivered)
-}
-
-/// Returns the columns of a table as whole numbers.
-fn columns(run: &Trace, table: &str) -> Vec<(&'static str, Vec<u64>)> {
-    let table = run.tables.iter().find(|t| t.name == table).unwrap();
-    let columns = table.columns.iter();
-    columns
-        .map(|(name, column)| (*name, column.numbers()))
-        .collect()
 }
 
 /// The delay of a GEO path without losses exceeds the retransmission timer. With F-RTO, a time-out

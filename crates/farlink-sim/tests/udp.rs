@@ -1,35 +1,8 @@
 //! UDP flows over whole runs.
 
-use farlink_sim::{Monitor, Trace, TraceOptions, run, scenario, trace};
+use crate::common::{self, expand, load_error, result, traced};
+use farlink_sim::{Monitor, run, scenario};
 use serde_json::Value;
-
-fn expand(text: &str) -> scenario::Expanded {
-    scenario::load(text, "test", &[])
-        .and_then(|s| s.expand())
-        .unwrap_or_else(|e| panic!("{e}"))
-}
-
-fn refused(text: &str) -> String {
-    scenario::load(text, "test", &[])
-        .expect_err("must be refused")
-        .to_string()
-}
-
-fn result(text: &str) -> Value {
-    let scenario = expand(text);
-    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
-    serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
-}
-
-fn traced(text: &str) -> Trace {
-    trace(
-        &expand(text),
-        0,
-        &TraceOptions::capturing(0),
-        &Monitor::default(),
-    )
-    .unwrap_or_else(|e| panic!("{e}"))
-}
 
 fn value(result: &Value, flow: usize, name: &str) -> Value {
     result["flows"][flow]["metrics"][name].clone()
@@ -280,19 +253,7 @@ fn traces_and_captures_hold_datagrams() {
     let keys = format!("{CBR}rate = \"500 kbit/s\"\ndatagrams = 50");
     let text = link(", channel = { loss = 0.1 }") + &flow(&keys) + &flow("size = \"20 kB\"");
     let trace = traced(&text);
-    let column = |table: &str, name: &str| {
-        let table = trace
-            .tables
-            .iter()
-            .find(|t| t.name == table)
-            .expect("a table");
-        let (_, column) = table
-            .columns
-            .iter()
-            .find(|c| c.0 == name)
-            .expect("a column");
-        column.numbers()
-    };
+    let column = |table: &str, name: &str| common::column(&trace.tables, table, name);
     let json: Value = serde_json::from_str(&trace.outcome.to_json(&expand(&text))).expect("JSON");
     let received = metric(&json, 0, "datagrams_received") as usize;
     let arrived = column("datagrams", "flow");
@@ -409,7 +370,7 @@ fn errors_have_one_line() {
         ),
     ];
     for (keys, entry) in cases {
-        let message = refused(&(link("") + &flow(keys)));
+        let message = load_error(&(link("") + &flow(keys)));
         assert!(message.ends_with(entry), "{message}\nnot\n{entry}");
         assert!(!message.contains('\n'));
     }
@@ -418,7 +379,7 @@ fn errors_have_one_line() {
         link(""),
         flow("app = \"cbr\"\nrate = \"1 Mbit/s\"\ndatagrams = 5")
     );
-    let message = refused(&text);
+    let message = load_error(&text);
     assert!(
         message.ends_with("tcp would be ignored: no flow uses TCP; remove it"),
         "{message}"

@@ -1,7 +1,8 @@
 //! The delay of a GEO path without losses exceeds the retransmission timer, so reductions are
 //! spurious and are undone.
 
-use farlink_sim::{Monitor, Table, Trace, TraceOptions, scenario, trace};
+use crate::common::{column, expand_with};
+use farlink_sim::{Monitor, Trace, TraceOptions, trace};
 use farlink_tcp::Mark;
 
 const GEO: &str = r#"
@@ -27,30 +28,15 @@ duration = "200 s"
 "#;
 
 fn play(set: &[(&str, &str)]) -> Trace {
-    let set: Vec<_> = set
-        .iter()
-        .map(|&(k, v)| (k.to_owned(), v.to_owned()))
-        .collect();
-    let scenario = scenario::load(GEO, "undo", &set)
-        .and_then(|s| s.expand())
-        .unwrap();
+    let scenario = expand_with(GEO, set);
     trace(&scenario, 0, &TraceOptions::default(), &Monitor::default()).unwrap()
-}
-
-fn table<'a>(trace: &'a Trace, name: &str) -> &'a Table {
-    trace.tables.iter().find(|t| t.name == name).unwrap()
-}
-
-fn column(table: &Table, name: &str) -> Vec<u64> {
-    let (_, column) = table.columns.iter().find(|(n, _)| *n == name).unwrap();
-    column.numbers()
 }
 
 /// Returns the times in nanoseconds of the sender's marks of this kind.
 fn marks(trace: &Trace, kind: Mark) -> Vec<u64> {
-    let marks = table(trace, "marks");
-    let (time, kinds) = (column(marks, "time"), column(marks, "kind"));
-    let side = column(marks, "side");
+    let column = |name| column(&trace.tables, "marks", name);
+    let (time, kinds) = (column("time"), column("kind"));
+    let side = column("side");
     (0..time.len())
         .filter(|&i| (kinds[i], side[i]) == (kind as u64, 0))
         .map(|i| time[i])
@@ -59,23 +45,23 @@ fn marks(trace: &Trace, kind: Mark) -> Vec<u64> {
 
 /// Returns the sender's cwnd and ssthresh before `at`, or with `with` after the events at `at`.
 fn windows(trace: &Trace, at: u64, with: bool) -> (u64, u64) {
-    let state = table(trace, "state");
-    let (time, side) = (column(state, "time"), column(state, "side"));
+    let column = |name| column(&trace.tables, "state", name);
+    let (time, side) = (column("time"), column("side"));
     let row = (0..time.len())
         .rfind(|&i| side[i] == 0 && (time[i] < at || with && time[i] == at))
         .unwrap();
-    (column(state, "cwnd")[row], column(state, "ssthresh")[row])
+    (column("cwnd")[row], column("ssthresh")[row])
 }
 
 fn delivered(trace: &Trace) -> u64 {
-    *column(table(trace, "delivered"), "bytes").last().unwrap()
+    *column(&trace.tables, "delivered", "bytes").last().unwrap()
 }
 
 const DSACK: [(&str, &str); 2] = [("tcp.dsack", "true"), ("tcp.undo", "dsack")];
 const EIFEL: [(&str, &str); 1] = [("tcp.undo", "eifel")];
 
 #[test]
-fn a_spurious_time_out_gives_the_window_back() {
+fn a_spurious_time_out_restores_the_window() {
     let plain = play(&[]);
     assert!(!marks(&plain, Mark::Timeout).is_empty());
     assert!(marks(&plain, Mark::Undo).is_empty());

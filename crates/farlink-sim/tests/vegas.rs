@@ -1,7 +1,7 @@
 //! Vegas and P-TCP on the GEO link, against the closed forms of their papers.
 
-use farlink_sim::{Column, Monitor, Table, TraceOptions, run, scenario, trace};
-use serde_json::Value;
+use crate::common::{self, expand, expand_with, library, result, result_of};
+use farlink_sim::{Column, Monitor, Table, TraceOptions, scenario, trace};
 
 /// Length of a full packet on the wire, in bytes.
 const PACKET: f64 = 1500.0;
@@ -19,31 +19,22 @@ const ROUND_TRIP: f64 = 2.0 * 0.260
 
 /// Returns the download of the library over the GEO link, with a window above the path's capacity.
 fn geo(name: &str, tcp: &str, settings: &[(&str, &str)]) -> scenario::Expanded {
-    let (_, text) = scenario::library()
-        .iter()
-        .find(|(n, _)| *n == name)
-        .expect("it is in the library");
     let mut set = vec![
-        ("tcp.variant".to_owned(), tcp.to_owned()),
-        ("tcp.receive_window".to_owned(), "1 MiB".to_owned()),
-        ("tcp.rto_tick".to_owned(), "0 s".to_owned()),
+        ("tcp.variant", tcp),
+        ("tcp.receive_window", "1 MiB"),
+        ("tcp.rto_tick", "0 s"),
     ];
-    set.extend(settings.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())));
-    scenario::load(text, name, &set)
-        .and_then(|s| s.expand())
-        .unwrap_or_else(|e| panic!("{e}"))
+    set.extend(settings);
+    expand_with(library(name), &set)
 }
 
 /// Returns the means of metrics of the flow over `runs` runs.
 fn mean(scenario: &scenario::Expanded, runs: u64, metrics: &[&str]) -> Vec<f64> {
     let mut sums = vec![0.0; metrics.len()];
     for k in 0..runs {
-        let outcome = run(scenario, k, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
-        let result: Value = serde_json::from_str(&outcome.to_json(scenario)).expect("JSON");
+        let result = result_of(scenario, k);
         for (sum, metric) in sums.iter_mut().zip(metrics) {
-            *sum += result["flows"][0]["metrics"][metric]
-                .as_f64()
-                .expect("a number");
+            *sum += common::metric(&result, "flows", 0, metric);
         }
     }
     sums.iter().map(|sum| sum / runs as f64).collect()
@@ -178,9 +169,7 @@ fn over(down: &str, up: &str, tcp: &str, size: &str) -> scenario::Expanded {
         "max_duration = \"48 h\"\n[tcp]\n{tcp}\n[[links]]\nbetween = [\"a\", \"b\"]\ndown = {{ \
          {down} }}\nup = {{ {up} }}\n[[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"{size}\"\n"
     );
-    scenario::load(&text, "slow", &[])
-        .and_then(|s| s.expand())
-        .unwrap_or_else(|e| panic!("{e}"))
+    expand(&text)
 }
 
 #[test]
@@ -248,11 +237,7 @@ fn a_first_window_that_is_lost_whole_is_repaired_at_the_paths_pace() {
          \"b\"]\ndown = {{ {link} }}\nup = {{ {link} }}\n[[flows]]\nfrom = \"a\"\nto = \
          \"b\"\nsize = \"25 kB\"\ncount = 8\n"
     );
-    let scenario = scenario::load(&text, "eight", &[])
-        .and_then(|s| s.expand())
-        .unwrap_or_else(|e| panic!("{e}"));
-    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
-    let result: Value = serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON");
+    let result = result(&text);
     let flows = result["flows"].as_array().expect("flows");
     assert_eq!(flows.len(), 8);
     for flow in flows {
@@ -275,9 +260,7 @@ fn kernels_vegas_keeps_half_of_its_window_after_an_overflow() {
              up = {{ rate = '10 Mbit/s', delay = '250 ms' }}\n\
              [[flows]]\nname = 'f'\nfrom = 'a'\nto = 'b'\napp = 'file'\nsize = '100 MB'\n"
         );
-        let scenario = scenario::load(&text, "overflow", &[])
-            .and_then(|s| s.expand())
-            .unwrap_or_else(|e| panic!("{e}"));
+        let scenario = expand(&text);
         let goodput = mean(&scenario, 1, &["goodput"])[0];
         assert!(goodput > 2.5e6, "{profile} {goodput}");
     }

@@ -1,29 +1,20 @@
 //! Westwood, Westwood+ and Hybla on the GEO link: they fill the link without losses, and random
 //! losses reduce their rate less than Reno's.
 
-use crate::common::{metric, result};
-use farlink_sim::{Monitor, run, scenario};
-use serde_json::Value;
+use crate::common::{expand_with, library, metric, result, result_of};
 
 const ROWS: [&str; 3] = ["westwood", "westwood+", "hybla"];
 
 /// Returns the seconds from the SYN to the last byte of `bytes`, with a window of 1 MiB.
-fn duration(row: &str, bytes: u64, library: &str, number: u64) -> f64 {
-    let (_, text) = scenario::library()
-        .iter()
-        .find(|(name, _)| *name == library)
-        .unwrap();
+fn duration(row: &str, bytes: u64, name: &str, number: u64) -> f64 {
+    let size = format!("{bytes} B");
     let set = [
-        ("tcp.variant", row.to_owned()),
-        ("tcp.receive_window", "1 MiB".to_owned()),
-        ("flows.0.size", format!("{bytes} B")),
-    ]
-    .map(|(path, value)| (path.to_owned(), value));
-    let loaded = scenario::load(text, library, &set).unwrap();
-    let expanded = loaded.expand().unwrap();
-    let outcome = run(&expanded, number, &Monitor::default()).unwrap();
-    let json: Value = serde_json::from_str(&outcome.to_json(&expanded)).unwrap();
-    json["flows"][0]["metrics"]["duration"].as_f64().unwrap()
+        ("tcp.variant", row),
+        ("tcp.receive_window", "1 MiB"),
+        ("flows.0.size", &size),
+    ];
+    let scenario = expand_with(library(name), &set);
+    metric(&result_of(&scenario, number), "flows", 0, "duration")
 }
 
 /// Once the window is large, 10,000 further segments take 10,000 times the 1,500 bytes of a packet

@@ -1,6 +1,6 @@
 //! TCPs for lossy links over whole runs: SCPS-TP, and explicit loss notification in both forms.
 
-use farlink_sim::{Monitor, run, scenario};
+use crate::common::{expand_with, result_of};
 use serde_json::Value;
 
 /// The GEO link of the satellite studies, which holds 90 segments.
@@ -23,15 +23,7 @@ duration = "200 s"
 
 /// Returns the result of a run as JSON.
 fn play(number: u64, set: &[(&str, &str)]) -> Value {
-    let set: Vec<_> = set
-        .iter()
-        .map(|&(k, v)| (k.to_owned(), v.to_owned()))
-        .collect();
-    let scenario = scenario::load(GEO, "wireless", &set)
-        .and_then(|s| s.expand())
-        .unwrap();
-    let outcome = run(&scenario, number, &Monitor::default()).unwrap();
-    serde_json::from_str(&outcome.to_json(&scenario)).unwrap()
+    result_of(&expand_with(GEO, set), number)
 }
 
 fn metric(result: &Value, name: &str) -> f64 {
@@ -61,8 +53,8 @@ fn scps_that_expects_corruption_keeps_the_link_full() {
         for form in ["short", "long"] {
             let set = [SCPS[0], SCPS[1], ("tcp.snack", form), (LOSS, loss)];
             let got = goodput(&set);
-            let wanted = share * bound;
-            assert!(got > wanted && got < bound, "{loss} {form}: {got}");
+            let expected = share * bound;
+            assert!(got > expected && got < bound, "{loss} {form}: {got}");
         }
         // If SCPS assumes congestion, it halves its window.
         let halves = goodput(&[SCPS[0], (LOSS, loss)]);
@@ -89,8 +81,8 @@ fn notification_beats_newreno_where_the_medium_loses() {
         for key in [LOSS, CORRUPT] {
             let newreno = goodput(&[NEWRENO, (key, loss)]);
             let eln = goodput(&[ELN, (key, loss)]);
-            let least = if loss == "0.001" { 1.5 } else { 4.0 };
-            assert!(eln > least * newreno, "{key} {loss}: {eln}, {newreno}");
+            let min = if loss == "0.001" { 1.5 } else { 4.0 };
+            assert!(eln > min * newreno, "{key} {loss}: {eln}, {newreno}");
         }
         // The checksum form only detects losses of packets that reach the host.
         let newreno = goodput(&[NEWRENO, (CORRUPT, loss)]);

@@ -1,7 +1,7 @@
 //! The model of Wong 1998 against its closed forms, over whole runs, and losses of given packets on
 //! links with and without a protocol.
 
-use crate::common::{expand, metric, result};
+use crate::common::{column, expand, metric, result};
 use farlink_sim::{Monitor, Table, TraceOptions, frame_kinds, trace};
 
 fn tables(text: &str) -> Vec<Table> {
@@ -12,13 +12,6 @@ fn tables(text: &str) -> Vec<Table> {
         &Monitor::default(),
     );
     traced.unwrap_or_else(|e| panic!("{e}")).tables
-}
-
-/// Returns a column as whole numbers.
-fn column(tables: &[Table], table: &str, name: &str) -> Vec<u64> {
-    let table = tables.iter().find(|t| t.name == table).expect(table);
-    let column = table.columns.iter().find(|c| c.0 == name).expect(name);
-    column.1.numbers()
 }
 
 /// Returns the radio link, which cuts packets into fragments of 128 bytes.
@@ -44,10 +37,13 @@ fn a_segment_is_lost_with_any_of_its_five_fragments() {
              packet = \"524 B\"\ndatagrams = 20000\ndont_fragment = false\n";
         let done = result(&text);
         assert_eq!(metric(&done, "links", 0, "frames_sent"), 100_000.0);
-        let wanted = 1.0 - (1.0 - per).powi(5);
-        let error = (wanted * (1.0 - wanted) / 20_000.0).sqrt();
+        let expected = 1.0 - (1.0 - per).powi(5);
+        let error = (expected * (1.0 - expected) / 20_000.0).sqrt();
         let lost = metric(&done, "flows", 0, "loss_rate");
-        assert!((lost - wanted).abs() < 4.0 * error, "{lost}, not {wanted}");
+        assert!(
+            (lost - expected).abs() < 4.0 * error,
+            "{lost}, not {expected}"
+        );
     }
 }
 
@@ -57,7 +53,7 @@ fn a_segment_is_lost_with_any_of_its_five_fragments() {
 #[test]
 fn congestion_loses_the_share_in_the_figures() {
     const TIME: f64 = 5e6;
-    for (duration, periods, wanted) in
+    for (duration, periods, expected) in
         [(25.0, 0.002, 0.05), (25.0, 0.0008, 0.02), (5.0, 0.01, 0.05)]
     {
         let text = format!(
@@ -71,9 +67,12 @@ fn congestion_loses_the_share_in_the_figures() {
         assert_eq!(metric(&done, "flows", 0, "datagrams_sent"), TIME / 5.0);
         let ends = 1.0 / duration;
         let begins = periods / (1.0 - periods * duration);
-        let error = (2.0 * wanted * (1.0 - wanted) / ((begins + ends) * TIME)).sqrt();
+        let error = (2.0 * expected * (1.0 - expected) / ((begins + ends) * TIME)).sqrt();
         let lost = metric(&done, "flows", 0, "loss_rate");
-        assert!((lost - wanted).abs() < 4.0 * error, "{lost}, not {wanted}");
+        assert!(
+            (lost - expected).abs() < 4.0 * error,
+            "{lost}, not {expected}"
+        );
     }
 }
 
@@ -89,7 +88,7 @@ fn throughput_without_loss_is_that_of_the_frames() {
     let mac = "mac = { access = \"exponential\", delay = \"10 ms\" }";
     let segment = (5056.0 + 5.0 * 48.0) / 19_200.0 + 5.0 * 0.010;
     let status = (64.0 / 19_200.0 + 0.010) / 0.2;
-    for (protocol, wanted) in [
+    for (protocol, expected) in [
         ("none", 4096.0 / segment),
         ("rlp", 4096.0 / segment * (1.0 - status)),
     ] {
@@ -98,12 +97,15 @@ fn throughput_without_loss_is_that_of_the_frames() {
         let got = metric(&done, "flows", 0, "goodput");
         // The mean of 60,000 access delays has a standard error whose fourfold is 0.25 % of the
         // time.
-        assert!((got / wanted - 1.0).abs() < 0.005, "{got}, not {wanted}");
+        assert!(
+            (got / expected - 1.0).abs() < 0.005,
+            "{got}, not {expected}"
+        );
         assert_eq!(metric(&done, "flows", 0, "segments_retransmitted"), 0.0);
         // The delay is the window divided by the throughput, because a segment waits for the seven
         // before it.
         let delay = metric(&done, "flows", 0, "segment_delay_mean");
-        assert!((delay - 8.0 * 4096.0 / wanted).abs() < 0.3, "{delay}");
+        assert!((delay - 8.0 * 4096.0 / expected).abs() < 0.3, "{delay}");
     }
 }
 
@@ -172,7 +174,7 @@ fn reno(channel: &str, size: &str) -> String {
 fn a_fast_retransmit_that_is_lost_ends_in_a_time_out() {
     let lost = "scripted_loss = { packets = [1, 9], min_size = \"500 B\" }";
     let done = result(&reno(lost, "4096 B"));
-    for (name, wanted) in [
+    for (name, expected) in [
         ("segments_sent", 10.0),
         ("segments_retransmitted", 2.0),
         ("fast_retransmits", 1.0),
@@ -182,24 +184,24 @@ fn a_fast_retransmit_that_is_lost_ends_in_a_time_out() {
         ("segments_out_of_order", 7.0),
         ("segments_duplicate", 0.0),
     ] {
-        assert_eq!(metric(&done, "flows", 0, name), wanted, "{name}");
+        assert_eq!(metric(&done, "flows", 0, name), expected, "{name}");
     }
 }
 
 /// Figure 4.3: of two consecutive lost segments, the fast retransmit repairs the first. Its ACK
 /// waits for the delayed-ACK timer, and the second segment needs a time-out.
 #[test]
-fn of_two_lost_segments_the_second_takes_a_time_out() {
+fn the_second_of_two_lost_segments_needs_a_time_out() {
     let lost = "scripted_loss = { packets = [2, 3], min_size = \"500 B\" }";
     let text = reno(lost, "4096 B");
     let done = result(&text);
-    for (name, wanted) in [
+    for (name, expected) in [
         ("segments_sent", 10.0),
         ("fast_retransmits", 1.0),
         ("timeouts", 1.0),
         ("segments_out_of_order", 5.0),
     ] {
-        assert_eq!(metric(&done, "flows", 0, name), wanted, "{name}");
+        assert_eq!(metric(&done, "flows", 0, name), expected, "{name}");
     }
     // The receiver's rows of `arrivals` are in order, except that 4 to 8 come before 2 and 3.
     let tables = tables(&text);

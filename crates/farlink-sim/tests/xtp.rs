@@ -1,34 +1,16 @@
 //! XTP flows over whole runs.
 
-use crate::common::{expand, metric, result};
-use farlink_sim::{Monitor, Trace, TraceOptions, scenario, trace};
+use crate::common::{self, expand, load_error, metric, result, traced};
+use farlink_sim::Trace;
 use proptest::prelude::*;
 use serde_json::Value;
-
-fn refused(text: &str) -> String {
-    scenario::load(text, "test", &[])
-        .expect_err("must be refused")
-        .to_string()
-}
-
-fn traced(text: &str) -> Trace {
-    trace(
-        &expand(text),
-        0,
-        &TraceOptions::capturing(0),
-        &Monitor::default(),
-    )
-    .unwrap_or_else(|e| panic!("{e}"))
-}
 
 fn value(result: &Value, name: &str) -> f64 {
     metric(result, "flows", 0, name)
 }
 
 fn rows(trace: &Trace, table: &str) -> usize {
-    let entry = trace.tables.iter().find(|t| t.name == table);
-    let table = entry.unwrap_or_else(|| panic!("no {table}"));
-    table.columns[1].1.numbers().len()
+    common::column(&trace.tables, table, "time").len()
 }
 
 fn near(value: f64, wanted: f64) {
@@ -186,15 +168,7 @@ fn losses_are_counted_by_place_and_those_of_reports_separately() {
         + &others("app = \"cbr\"\nrate = \"1 kbit/s\"\npacket = \"100 B\"\ndatagrams = 2")
         + &others("size = \"100 B\"\nstart = \"10 s\"");
     let trace = traced(&text);
-    let column = |name: &str| {
-        let drops = trace
-            .tables
-            .iter()
-            .find(|t| t.name == "drops")
-            .expect("drops");
-        let entry = drops.columns.iter().find(|c| c.0 == name);
-        entry.expect("a column").1.numbers().clone()
-    };
+    let column = |name: &str| common::column(&trace.tables, "drops", name);
     assert_eq!(column("flow"), [0, 0, 0]);
     let mut seq = column("seq");
     seq.sort_unstable();
@@ -214,7 +188,7 @@ fn losses_are_counted_by_place_and_those_of_reports_separately() {
 
 #[test]
 fn impossible_scenarios_are_rejected() {
-    let with = |more: &str| refused(&(link("") + &flow(more)));
+    let with = |more: &str| load_error(&(link("") + &flow(more)));
     let error = with("window = \"900 B\"");
     assert!(
         error.contains("flows[0].window = \"900 B\" has no room for a packet of \"940 B\""),
@@ -230,7 +204,7 @@ fn impossible_scenarios_are_rejected() {
     let error = with("tcp = { variant = \"reno\" }");
     assert!(error.contains("no TCP"), "{error}");
     let text = link("") + &flow("").replace("rate = \"500 kbit/s\"", "");
-    assert!(refused(&text).contains("no \"rate\""));
+    assert!(load_error(&text).contains("no \"rate\""));
 }
 
 proptest! {

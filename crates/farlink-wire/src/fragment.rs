@@ -270,13 +270,13 @@ mod tests {
                 })
                 .collect();
             order.sort_by_key(|o| o.0);
-            let mut seen = std::collections::BTreeSet::new();
+            let mut observed = std::collections::BTreeSet::new();
             let mut there = Reassembly::default();
             let mut without = Reassembly::default();
             let missing = missing.get(&pieces);
             for (_, piece) in order {
-                let new = seen.insert(piece.offset);
-                let wanted = match (new, seen.len() == pieces.len()) {
+                let new = observed.insert(piece.offset);
+                let wanted = match (new, observed.len() == pieces.len()) {
                     (false, _) => Added::Duplicate,
                     (true, true) => Added::Complete,
                     (true, false) => Added::Waits,

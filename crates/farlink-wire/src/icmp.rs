@@ -158,8 +158,8 @@ impl Raw {
             return icmp6::echo_reply(self);
         }
         let inside = self.inside();
-        let asked = self.protocol() == ICMP && inside.len() >= HEADER && inside[..2] == [8, 0];
-        if !asked || self.fragment() != (0, false) || ones_complement_sum(inside) != 0xffff {
+        let requested = self.protocol() == ICMP && inside.len() >= HEADER && inside[..2] == [8, 0];
+        if !requested || self.fragment() != (0, false) || ones_complement_sum(inside) != 0xffff {
             return None;
         }
         let mut message = inside.to_vec();
@@ -323,8 +323,8 @@ mod tests {
         ask.extend(0..57);
         let sum = !ones_complement_sum(&ask);
         ask[2..4].copy_from_slice(&sum.to_be_bytes());
-        let asked = datagram(1, HOST, ROUTER, &ask);
-        let reply = asked.answer_of_router().unwrap();
+        let requested = datagram(1, HOST, ROUTER, &ask);
+        let reply = requested.answer_of_router().unwrap();
         is_whole(&reply);
         assert_eq!(
             (reply.source(), reply.destination()),
@@ -332,10 +332,10 @@ mod tests {
         );
         assert_eq!((reply.bytes()[20], &reply.bytes()[24..]), (0, &ask[4..]));
         assert_eq!(reply.echo_reply(), None, "no answer to an answer");
-        let mut spoilt = asked.clone();
+        let mut spoilt = requested.clone();
         spoilt.spoil();
         assert_eq!(spoilt.answer_of_router(), None);
-        let mut part = asked.into_bytes();
+        let mut part = requested.into_bytes();
         part[6] = 0x20;
         assert_eq!(Raw::with_checksum(part).answer_of_router(), None);
     }

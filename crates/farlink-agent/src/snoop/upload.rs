@@ -161,14 +161,14 @@ impl Upload {
         let is_due = |hole: &Hole| hole.last_nack.is_none_or(|at| at + timeout <= now);
         self.holes
             .retain(|hole| !is_due(hole) || hole.tries < tries);
-        let most = match self.stamps {
+        let max = match self.stamps {
             Some(_) => BLOCKS_WITH_TIMESTAMPS,
             None => BLOCKS,
         };
         let (acked, window) = self.acked?;
         let path = self.path?;
-        let mut blocks = Vec::with_capacity(most);
-        for hole in self.holes.iter_mut().filter(|hole| is_due(hole)).take(most) {
+        let mut blocks = Vec::with_capacity(max);
+        for hole in self.holes.iter_mut().filter(|hole| is_due(hole)).take(max) {
             (hole.last_nack, hole.tries) = (Some(now), hole.tries + 1);
             blocks.push(SackBlock {
                 left: hole.left,

@@ -300,8 +300,8 @@ fn number_of_relays_is_bounded() {
     };
     for number in 0..100_000 {
         let verdict = ask(&mut split, at(0), number);
-        let wanted = [Verdict::Forward, Verdict::Absorb][usize::from(number < 100)];
-        assert_eq!(verdict, wanted);
+        let expected = [Verdict::Forward, Verdict::Absorb][usize::from(number < 100)];
+        assert_eq!(verdict, expected);
     }
     assert_eq!(split.relays.len(), 100);
     assert_eq!(counter(&split, "connections_refused"), 99_900);

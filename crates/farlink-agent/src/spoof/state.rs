@@ -246,8 +246,8 @@ impl Spoofed {
 
     /// Returns whether the buffer has room for a segment with `len` bytes of data.
     fn has_room(&self, settings: &Settings, len: u32) -> bool {
-        let most = (settings.buffer / SEGMENT_COST).max(64);
-        self.cache.bytes() + u64::from(len) <= settings.buffer && (self.cache.len() as u64) < most
+        let max = (settings.buffer / SEGMENT_COST).max(64);
+        self.cache.bytes() + u64::from(len) <= settings.buffer && (self.cache.len() as u64) < max
     }
 
     /// Advances `next` and `acked` over new data and answers the sender. `kept` is set if the data
@@ -584,9 +584,9 @@ impl Spoofed {
         let (offer, shift) = (self.offer(settings), self.handshake.shift());
         let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);
         // If rounding to the scale gave 0, no later event would open the window.
-        let least = u64::from(offer > 0 && self.cache.is_empty());
+        let min = u64::from(offer > 0 && self.cache.is_empty());
         let field = (offer.max(known) >> shift)
-            .max(least)
+            .max(min)
             .min(u64::from(u16::MAX));
         let edge = self.acked.at(field << shift);
         if edge.diff(self.edge) > 0 {

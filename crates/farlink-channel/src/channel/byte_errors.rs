@@ -263,7 +263,7 @@ mod tests {
     /// A draw is the number of undamaged bytes before the next error, so one byte never has two
     /// errors.
     #[test]
-    fn errors_fall_where_the_draws_say() {
+    fn errors_are_at_the_drawn_distances() {
         let mut draws = stream("errors");
         let mut next = draws.exponential(3.0) as u64;
         let mut channel = errors(3, 1);

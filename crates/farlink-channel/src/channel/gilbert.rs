@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_means_come_back() {
+    fn from_means_gives_these_means() {
         for loss in [1e-6, 0.05, 0.5] {
             for burst in [1.0 / (1.0 - loss), 4.0, 1000.0] {
                 let gilbert = Gilbert::from_means(p(loss), burst, stream("g")).unwrap();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_refusal_gives_the_largest_possible_loss() {
+    fn the_error_names_the_largest_possible_loss() {
         let means = |loss, burst| Gilbert::from_means(p(loss), burst, stream("g"));
         let message = means(0.9, 2.0).unwrap_err().to_string();
         assert_eq!(

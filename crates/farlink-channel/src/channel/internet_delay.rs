@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn order_is_kept_unless_overtaking_is_asked_for() {
+    fn order_is_kept_unless_disabled() {
         let overtakes = |keep_order: bool| {
             let mut process = leung(5.0, keep_order);
             assert_eq!(process.keeps_order(), keep_order);

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn order_is_kept_when_asked_for_and_only_then() {
+    fn order_is_kept_only_with_keep_order() {
         let exponential = Distribution::Exponential { mean: ms(3) };
         let overtakes = |keep_order| {
             let delays = delays(exponential, keep_order, ms(1));

@@ -309,14 +309,14 @@ mod tests {
     }
 
     #[test]
-    fn order_is_kept_unless_a_stage_says_otherwise() {
+    fn order_is_kept_unless_a_stage_reorders() {
         assert!(Channel::new(vec![loss("a", 0.1), jitter(true)]).keeps_order());
         assert!(!Channel::new(vec![jitter(false)]).keeps_order());
         assert!(!Channel::new(vec![reorder(0.1), jitter(true)]).keeps_order());
     }
 
     #[test]
-    fn packets_without_the_mark_leave_in_the_order_they_came() {
+    fn packets_that_may_not_overtake_leave_in_arrival_order() {
         let mut channel = Channel::new(vec![reorder(0.1), jitter(true), jitter(true)]);
         let (mut last, mut marked, mut overtaken) = (Instant::ZERO, 0, 0);
         for packet in 0..100_000 {

@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_come_when_they_are_due_and_not_between() {
+    fn delays_change_only_at_multiples_of_the_period() {
         let change = change(50, Interruption::Drop);
         let mut channel = Channel::new(vec![Stage::Process(Box::new(change))]);
         let mut levels: Vec<Interval> = Vec::new();

@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn in_time_the_chain_does_not_see_the_packets() {
+    fn a_chain_in_time_does_not_depend_on_the_packet_rate() {
         let often = losses(
             Box::new(chain(0.01, 0.1, Advance::Time, Interval::ZERO)),
             STEP,

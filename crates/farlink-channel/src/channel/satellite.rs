@@ -218,8 +218,8 @@ mod tests {
             measured.near_loss(loss);
         }
         // A sixth of the packets meets rain, so rain cannot lose more than that.
-        let most = Satellite::ber_for_loss(p(0.01), p(0.05), p(0.0), p(0.17), 554);
-        assert_eq!(most, None);
+        let max = Satellite::ber_for_loss(p(0.01), p(0.05), p(0.0), p(0.17), 554);
+        assert_eq!(max, None);
         let less = Satellite::ber_for_loss(p(0.01), p(0.05), p(1e-4), p(1e-3), 554);
         assert_eq!(less, None, "clear sky alone loses more");
     }

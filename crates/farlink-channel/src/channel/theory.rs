@@ -392,12 +392,12 @@ mod tests {
                 };
                 // A distribution with a step has the whole step at a quantile. The tolerance is a
                 // grid point and a nanosecond of rounding.
-                let (most, error) = share(&|delay| delay <= at + 1e-9);
-                let (least, _) = share(&|delay| delay < at - 1e-9);
+                let (max, error) = share(&|delay| delay <= at + 1e-9);
+                let (min, _) = share(&|delay| delay < at - 1e-9);
                 let near = 4.0 * error + 1e-4;
                 assert!(
-                    least <= level + near && most >= level - near,
-                    "{level}: {least} {most}"
+                    min <= level + near && max >= level - near,
+                    "{level}: {min} {max}"
                 );
             }
         }

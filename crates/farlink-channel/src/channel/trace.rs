@@ -172,11 +172,11 @@ fn quantiles(pieces: &[(f64, f64, f64)]) -> Vec<(f64, f64)> {
         let all = pieces.iter().flat_map(|&(a, b, _)| [a, b]);
         all.reduce(f).unwrap_or(0.0)
     };
-    let (least, most) = (ends(f64::min), ends(f64::max));
+    let (min, max) = (ends(f64::min), ends(f64::max));
     QUANTILES
         .iter()
         .map(|&p| {
-            let (mut low, mut high) = (least, most);
+            let (mut low, mut high) = (min, max);
             if below(low) >= p - 1e-12 {
                 return (p, low);
             }

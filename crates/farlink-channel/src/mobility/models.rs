@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_leaves_the_area_or_is_faster_than_asked() {
+    fn walkers_stay_in_the_area_and_below_the_maximum_speed() {
         for model in all() {
             let mut walker = Walker::new(model, AREA, stream("stay"));
             let mut last = walker.at(Instant::ZERO);
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn where_one_is_does_not_depend_on_how_often_one_is_asked() {
+    fn positions_do_not_depend_on_the_query_interval() {
         for model in all() {
             let mut often = Walker::new(model, AREA, stream("ask"));
             let mut seldom = Walker::new(model, AREA, stream("ask"));

@@ -108,8 +108,8 @@ impl RateTrace {
         match self {
             Self::Steps { timeline, rates } => {
                 let used = &rates[..timeline.rows()];
-                let least = used.iter().copied().min().unwrap_or(0);
-                [least, used.iter().copied().max().unwrap_or(0)]
+                let min = used.iter().copied().min().unwrap_or(0);
+                [min, used.iter().copied().max().unwrap_or(0)]
             }
             _ => [self.mean(); 2],
         }

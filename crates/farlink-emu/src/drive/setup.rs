@@ -57,13 +57,13 @@ impl Request<'_> {
             if let Some(why) = endpoint.refusal() {
                 return Err(EmuError::Scenario(why));
             }
-            let most = config
+            let max = config
                 .mtu
                 .saturating_sub(endpoint.ip.header_len() + TCP_HEADER_LEN);
-            if endpoint.tcp.mss > most {
+            if endpoint.tcp.mss > max {
                 return Err(EmuError::Scenario(format!(
                     "endpoint {}: an mss of {} bytes does not fit packets of {} bytes; set an mss \
-                     of at most {most}",
+                     of at most {max}",
                     endpoint.host, endpoint.tcp.mss, config.mtu
                 )));
             }
@@ -192,8 +192,8 @@ impl Emulation {
         let hosts_file = RunFile::of_hosts(hosts.iter().map(named))?;
         let failed = |e: nix::Error| EmuError::system("wait for packets", e);
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC).map_err(failed)?;
-        let asked = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
-        let wake = EventFd::from_flags(asked).map_err(failed)?;
+        let requested = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        let wake = EventFd::from_flags(requested).map_err(failed)?;
         let poller = poller(&hosts, unit.as_ref(), &stop, &wake).map_err(failed)?;
         let (sender, jobs) = channel();
         let in_user_space = |&i: &usize| hosts[i].endpoint().is_some();

@@ -32,9 +32,9 @@ impl Pattern {
     /// Returns whether `bytes` equal the data from `offset` on.
     pub(super) fn is(&mut self, mut offset: u64, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
-            let wanted = self.at(offset);
-            let n = wanted.len().min(bytes.len());
-            if wanted[..n] != bytes[..n] {
+            let expected = self.at(offset);
+            let n = expected.len().min(bytes.len());
+            if expected[..n] != bytes[..n] {
                 return false;
             }
             offset += n as u64;

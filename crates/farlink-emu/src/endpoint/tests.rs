@@ -187,7 +187,7 @@ fn a_short_or_a_long_transfer_is_not_correct() {
 
 /// A refused fetch is repeated for 10 s, and then fails.
 #[test]
-fn a_fetch_that_is_refused_is_tried_again_and_then_given_up() {
+fn a_refused_fetch_is_repeated_and_then_fails() {
     let (mut a, mut b) = (server(&[]), client(1000));
     carry(&mut a, &mut b, |_, _| 1);
     let got = b.report().fetched.unwrap();

@@ -33,10 +33,8 @@ impl RoundTrips {
     /// Returns half of the difference between the 90th and the 10th percentile of the round-trip
     /// time.
     pub(crate) fn jitter(&self) -> Option<Interval> {
-        let (most, least) = (self.quantile(0.9)?, self.quantile(0.1)?);
-        Some(Interval::from_nanos(
-            (most.as_nanos() - least.as_nanos()) / 2,
-        ))
+        let (max, min) = (self.quantile(0.9)?, self.quantile(0.1)?);
+        Some(Interval::from_nanos((max.as_nanos() - min.as_nanos()) / 2))
     }
 
     fn quantile(&self, share: f64) -> Option<Interval> {

@@ -66,10 +66,9 @@ impl Pieces {
 
     /// Adds a piece. Returns the packet if it is now complete.
     fn add(&mut self, ident: (u32, u32), index: u8, count: u8, bytes: &[u8]) -> Option<Vec<u8>> {
-        let most = LONGEST.div_ceil(ROOM);
+        let max = LONGEST.div_ceil(ROOM);
         let (index, count) = (usize::from(index), usize::from(count));
-        if !(2..=most).contains(&count) || index >= count || bytes.is_empty() || bytes.len() > ROOM
-        {
+        if !(2..=max).contains(&count) || index >= count || bytes.is_empty() || bytes.len() > ROOM {
             return None;
         }
         let place = self.waiting.iter().position(|item| item.ident == ident);

@@ -227,9 +227,9 @@ mod tests {
             })
             .collect();
         assert_moments(&times, mean, variance);
-        let least = times.iter().copied().fold(f64::MAX, f64::min);
-        let most = times.iter().copied().fold(0.0, f64::max);
-        assert!((least - 0.32).abs() < 1e-9 && (most - 2.56).abs() < 1e-9);
+        let min = times.iter().copied().fold(f64::MAX, f64::min);
+        let max = times.iter().copied().fold(0.0, f64::max);
+        assert!((min - 0.32).abs() < 1e-9 && (max - 2.56).abs() < 1e-9);
     }
 
     /// A frame is given up with probability `busy^(macMaxCSMABackoffs + 1)`.

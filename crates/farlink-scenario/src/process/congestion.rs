@@ -57,10 +57,10 @@ impl CongestionSpec {
                 duration * (1.0 - share.0) / share.0
             }
             (None, None, Some(periods)) => {
-                let most = 1.0 / duration;
-                if !(periods > 0.0 && periods < most) {
+                let max = 1.0 / duration;
+                if !(periods > 0.0 && periods < max) {
                     let message = format!(
-                        "= {periods} is out of range; periods of \"{}\" come less than {most} \
+                        "= {periods} is out of range; periods of \"{}\" come less than {max} \
                          times a second",
                         self.duration
                     );

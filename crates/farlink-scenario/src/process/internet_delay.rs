@@ -74,10 +74,10 @@ impl ProcessSpec for InternetDelaySpec {
         }
         if let Some(run) = self.raised_run {
             // At least one packet is between two runs, because S01 <= 1.
-            let least = (share.0 / (1.0 - share.0)).max(1.0);
-            if !(run >= least && run <= 1e9) {
+            let min = (share.0 / (1.0 - share.0)).max(1.0);
+            if !(run >= min && run <= 1e9) {
                 let message = format!(
-                    "= {run} is out of range; write {least} to 1e9 packets for a share of {}",
+                    "= {run} is out of range; write {min} to 1e9 packets for a share of {}",
                     share.0
                 );
                 return Err(fault("raised_run", message));

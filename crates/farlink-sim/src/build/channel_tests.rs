@@ -11,15 +11,38 @@ const LINK: &str = "[[links]]\nbetween = [\"a\", \"b\"]\ndown = { rate = \"19.2 
                     \"1 ms\", channel = CHANNEL }\n[[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \
                     \"1 kB\"\n";
 
-fn read(channel: &str) -> Result<Scenario, String> {
-    let scenario = load(&LINK.replace("CHANNEL", channel), "x.toml", &[]);
+/// Loads and builds a scenario with this rate and channel.
+fn read(rate: &str, channel: &str) -> Result<Scenario, String> {
+    let text = LINK
+        .replace("19.2 kbit/s", rate)
+        .replace("CHANNEL", channel);
+    let scenario = load(&text, "x.toml", &[]);
     let scenario = scenario.map_err(|e| e.to_string())?;
     let expanded = scenario.expand().map_err(|e| e.to_string())?;
     super::build(&expanded, 0, &crate::Monitor::default()).map_err(|e| e.to_string())?;
     Ok(scenario)
 }
 
-/// Channels, each with the end of the message after `x.toml:3: links[0].down.channel.`.
+/// Checks that each channel is refused with the message that ends like this after
+/// `x.toml:3: links[0].down.channel.`.
+pub(super) fn assert_messages(rate: &str, faults: &[(&str, &str)]) {
+    for (channel, message) in faults {
+        let got = read(rate, channel).unwrap_err();
+        let wanted = format!("x.toml:3: links[0].down.channel.{message}");
+        assert_eq!(got, wanted, "{channel}");
+    }
+}
+
+/// Checks that the scenario JSON of each channel loads back unchanged.
+pub(super) fn assert_loads_back(rate: &str, channels: &[&str]) {
+    for channel in channels {
+        let scenario = read(rate, channel).unwrap_or_else(|e| panic!("{channel}: {e}"));
+        let again = load(&scenario.to_json(), "again", &[]).unwrap();
+        assert_eq!(again.links, scenario.links, "{channel}");
+    }
+}
+
+/// Refused channels, each with the end of the message.
 const FAULTS: &[(&str, &str)] = &[
     (
         "{ satellite = { b = 0, g = 0, ber_rain = 1e-6 } }",
@@ -145,14 +168,7 @@ const FAULTS: &[(&str, &str)] = &[
 
 #[test]
 fn bad_input_has_an_exact_message() {
-    for (channel, message) in FAULTS {
-        let got = read(channel).unwrap_err();
-        assert_eq!(
-            got,
-            format!("x.toml:3: links[0].down.channel.{message}"),
-            "{channel}"
-        );
-    }
+    assert_messages("19.2 kbit/s", FAULTS);
 }
 
 const GOOD: &[&str] = &[
@@ -176,11 +192,7 @@ const GOOD: &[&str] = &[
 
 #[test]
 fn scenario_json_loads_back_unchanged() {
-    for channel in GOOD {
-        let scenario = read(channel).unwrap_or_else(|e| panic!("{channel}: {e}"));
-        let again = load(&scenario.to_json(), "again", &[]).unwrap();
-        assert_eq!(again.links, scenario.links, "{channel}");
-    }
+    assert_loads_back("19.2 kbit/s", GOOD);
 }
 
 #[test]
@@ -306,11 +318,11 @@ fn the_examples_of_the_channel_pages_load() {
         .map(|path| std::fs::read_to_string(path).unwrap())
         .collect();
     let flow = &LINK[LINK.find("[[flows]]").unwrap()..];
-    let mut seen = 0;
+    let mut observed = 0;
     let mut loads = |text: &str| {
         let scenario = load(text, "page", &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
         super::build(&scenario.expand().unwrap(), 0, &crate::Monitor::default()).unwrap();
-        seen += 1;
+        observed += 1;
     };
     for block in page.split("```toml\n").skip(1) {
         let block = block.split("```").next().unwrap();
@@ -331,7 +343,7 @@ fn the_examples_of_the_channel_pages_load() {
             loads(&LINK.replace("CHANNEL", channel));
         }
     }
-    assert_eq!(seen, 22);
+    assert_eq!(observed, 22);
 }
 
 #[test]

@@ -1,21 +1,9 @@
 //! Tests of parameters of traces, fading, radios and orbits: refused values, and derived values of
 //! accepted ones.
 
-use farlink_scenario::{Scenario, load};
+use super::channel_tests::{assert_loads_back, assert_messages};
 
-const LINK: &str = "[[links]]\nbetween = [\"a\", \"b\"]\ndown = { rate = \"250 kbit/s\", delay = \
-                    \"1 ms\", channel = CHANNEL }\n[[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \
-                    \"1 kB\"\n";
-
-fn read(channel: &str) -> Result<Scenario, String> {
-    let scenario = load(&LINK.replace("CHANNEL", channel), "x.toml", &[]);
-    let scenario = scenario.map_err(|e| e.to_string())?;
-    let expanded = scenario.expand().map_err(|e| e.to_string())?;
-    super::build(&expanded, 0, &crate::Monitor::default()).map_err(|e| e.to_string())?;
-    Ok(scenario)
-}
-
-/// Channels, each with the end of the message after `x.toml:3: links[0].down.channel.`.
+/// Refused channels, each with the end of the message.
 const FAULTS: &[(&str, &str)] = &[
     (
         "{ rayleigh = { fade_margin = 20, step = \"2 ms\" } }",
@@ -128,14 +116,7 @@ const FAULTS: &[(&str, &str)] = &[
 
 #[test]
 fn bad_input_has_an_exact_message() {
-    for (channel, message) in FAULTS {
-        let got = read(channel).unwrap_err();
-        assert_eq!(
-            got,
-            format!("x.toml:3: links[0].down.channel.{message}"),
-            "{channel}"
-        );
-    }
+    assert_messages("250 kbit/s", FAULTS);
 }
 
 const GOOD: &[&str] = &[
@@ -163,9 +144,5 @@ const GOOD: &[&str] = &[
 
 #[test]
 fn scenario_json_loads_back_unchanged() {
-    for channel in GOOD {
-        let scenario = read(channel).unwrap_or_else(|e| panic!("{channel}: {e}"));
-        let again = load(&scenario.to_json(), "again", &[]).unwrap();
-        assert_eq!(again.links, scenario.links, "{channel}");
-    }
+    assert_loads_back("250 kbit/s", GOOD);
 }

@@ -154,8 +154,8 @@ mod tests {
         assert_eq!(sink.delay_deviation(), Some(2e6));
         assert_eq!(sink.delays().most(), Some(9_000_000));
         // J is 4/16, then grows by (2 - J)/16.
-        let wanted = 0.25 + (2.0 - 0.25) / 16.0;
-        assert!((sink.jitter().unwrap() / 1e6 - wanted).abs() < 1e-12);
+        let expected = 0.25 + (2.0 - 0.25) / 16.0;
+        assert!((sink.jitter().unwrap() / 1e6 - expected).abs() < 1e-12);
         let constant = self::sink(&[(0, 5), (1, 15), (2, 25)]);
         assert_eq!(constant.delay_deviation(), Some(0.0));
         assert_eq!(constant.jitter(), Some(0.0));

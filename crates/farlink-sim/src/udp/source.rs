@@ -152,9 +152,9 @@ mod tests {
         let (sent, end) = times(&mut source(Some(distribution), Some(6), None));
         // On-times are 1.0 to 1.25, 2.25 to 2.5 and 3.5 to 3.75 s. Datagram 3 is due after 0.3 s of
         // on-time.
-        let wanted = [1.0, 1.1, 1.2, 2.3, 2.4, 3.5];
-        for (at, wanted) in sent.iter().zip(wanted) {
-            assert!((at - wanted).abs() < 1e-9, "{sent:?}");
+        let expected = [1.0, 1.1, 1.2, 2.3, 2.4, 3.5];
+        for (at, expected) in sent.iter().zip(expected) {
+            assert!((at - expected).abs() < 1e-9, "{sent:?}");
         }
         assert!((end - 3.6).abs() < 1e-9);
         // On-times shorter than the time of a datagram add up.

@@ -21,13 +21,13 @@ fn way(world: &World, slot: FlowKind) -> [NodeId; 2] {
 
 /// Returns the rate of the slowest link between two nodes, in bit/s.
 fn least_rate(world: &World, [mut at, to]: [NodeId; 2]) -> f64 {
-    let mut least = u64::MAX;
+    let mut min = u64::MAX;
     while at != to {
         let link = &world.links[world.nodes[at].next_hop(to)];
-        least = least.min(link.config().rate);
+        min = min.min(link.config().rate);
         at = link.to();
     }
-    least as f64
+    min as f64
 }
 
 /// Goodput is at most the rate of the slowest link of the path. Each sent datagram was received,
@@ -43,12 +43,12 @@ fn goodput_and_datagrams_of_each_flow_add_up() {
         for (values, &slot) in of_flows(&world).iter().zip(&world.order) {
             let flow: Map<String, Value> = named(Scope::Flow, values);
             let of = |name: &str| flow[name].as_f64();
-            let least = least_rate(&world, way(&world, slot));
+            let min = least_rate(&world, way(&world, slot));
             for rate in ["goodput", "goodput_over_run"] {
                 let rate = of(rate).unwrap_or(0.0);
                 assert!(
-                    rate <= least * (1.0 + 1e-9),
-                    "{rate} of {least}: {flow:?} of\n{text}"
+                    rate <= min * (1.0 + 1e-9),
+                    "{rate} of {min}: {flow:?} of\n{text}"
                 );
             }
             flows += 1;

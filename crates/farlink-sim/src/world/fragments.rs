@@ -74,9 +74,9 @@ impl World {
             let link = self.nodes[node].next_hop(packet.dst);
             let of_link = self.links.has(link).then(|| self.links[link].mtu());
             let of_path = self.host_caches.path_mtus.get(&(node, packet.dst)).copied();
-            let most = of_link.flatten().map(|mtu| mtu.bytes).into_iter();
-            let most = most.chain(of_path).min();
-            if let Some(bytes) = most.filter(|&most| packet.ip_len() > most) {
+            let max = of_link.flatten().map(|mtu| mtu.bytes).into_iter();
+            let max = max.chain(of_path).min();
+            if let Some(bytes) = max.filter(|&max| packet.ip_len() > max) {
                 self.send_in_pieces(node, &packet, bytes, why);
                 return;
             }

@@ -37,8 +37,8 @@ struct FlowProgress {
 
 impl Watch {
     pub(crate) fn new(limit: Instant, flows: usize) -> Self {
-        let (most, least) = CHECKS;
-        let checks = (VISITS / (flows as u64).max(1)).clamp(least, most);
+        let (max, min) = CHECKS;
+        let checks = (VISITS / (flows as u64).max(1)).clamp(min, max);
         let step = Interval::from_nanos((limit.as_nanos() / checks).max(1));
         Self {
             step,
@@ -136,7 +136,7 @@ fn is_under_way(world: &World, slot: FlowKind) -> bool {
 /// Returns the link direction of a flow's path, there or back, with the most waiting packets.
 fn waits_at(world: &mut World, slot: FlowKind) -> Option<LinkId> {
     let [from, to] = nodes(world, slot);
-    let mut most = None;
+    let mut max = None;
     for (mut at, to) in [(from, to), (to, from)] {
         // Routes may form a cycle, so the number of steps is limited.
         for _ in 0..world.nodes.len() {
@@ -145,13 +145,13 @@ fn waits_at(world: &mut World, slot: FlowKind) -> Option<LinkId> {
             }
             let link = world.nodes[at].next_hop(to);
             let (packets, _) = world.links.waiting(link, world.now);
-            if packets > 0 && most.is_none_or(|(count, _)| packets > count) {
-                most = Some((packets, link));
+            if packets > 0 && max.is_none_or(|(count, _)| packets > count) {
+                max = Some((packets, link));
             }
             at = world.links[link].to();
         }
     }
-    most.map(|(_, link)| link)
+    max.map(|(_, link)| link)
 }
 
 /// Returns the source and destination node of a flow's data.

@@ -127,8 +127,8 @@ impl XtpFlow {
                 self.complete_at.get_or_insert(now);
             }
         }
-        let asked = pdu.sreq.then(|| self.receiver.on_request(pdu.sync));
-        asked.flatten().map(|status| Pdu {
+        let requested = pdu.sreq.then(|| self.receiver.on_request(pdu.sync));
+        requested.flatten().map(|status| Pdu {
             sync: pdu.sync,
             content: Content::Control(status),
             ..Pdu::default()

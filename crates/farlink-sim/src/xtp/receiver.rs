@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_request_does_not_take_the_echo_back() {
+    fn an_old_request_does_not_lower_the_echo() {
         let mut some = receiver(&[0]);
         assert_eq!(some.on_request(5).expect("open").echo, 5);
         let status = some.on_request(4).expect("open");

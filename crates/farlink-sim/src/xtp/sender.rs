@@ -265,7 +265,7 @@ impl Sender {
         let full = status.spans.len() == max_spans;
         let edge = status.spans.last().filter(|_| full).map(|span| span.1);
         self.spans = status.spans;
-        let mut untold = Vec::new();
+        let mut unreported = Vec::new();
         while let Some(&sent) = self.in_flight.front()
             && sent.0 <= report
         {
@@ -274,12 +274,12 @@ impl Sender {
                 continue;
             }
             if edge.is_some_and(|edge| self.bounds(sent.1).1 > edge) {
-                untold.push(sent);
+                unreported.push(sent);
             } else {
                 self.lost.insert(sent.1);
             }
         }
-        for sent in untold.into_iter().rev() {
+        for sent in unreported.into_iter().rev() {
             self.in_flight.push_front(sent);
         }
         if !self.is_done() && self.requests.is_empty() && self.wanted().is_none() {

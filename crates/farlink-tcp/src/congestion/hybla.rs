@@ -10,8 +10,8 @@ use super::counting::AckCounting;
 use super::extras::access;
 use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
-    RecoveryWindow, Setting, Start, UndoReduction, Undone, Word, half_flight,
+    Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, PACED_HEADERS,
+    Parameter, Range, RecoveryWindow, Setting, Start, UndoReduction, Undone, Word, half_flight,
 };
 use crate::seq::Offset;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
@@ -19,9 +19,6 @@ use crate::time::{Instant, Interval, NANOS_PER_SEC};
 /// Largest receive window of RFC 7323, 2.3, as the maximum of cwnd, because `2^rho` grows without
 /// bound.
 const MAX_WINDOW: u64 = 1 << 30;
-
-/// Bytes of headers per segment in the computation of the pacing rate.
-const HEADERS: u64 = 40;
 
 /// The Hybla controller.
 #[derive(Debug)]
@@ -355,7 +352,7 @@ impl CongestionControl for Hybla {
         if !self.pacing || self.probe != Probe::Done {
             return None;
         }
-        let bits = 8 * u128::from(self.cwnd + self.cwnd / self.mss * HEADERS);
+        let bits = 8 * u128::from(self.cwnd + self.cwnd / self.mss * u64::from(PACED_HEADERS));
         u64::try_from(bits * u128::from(NANOS_PER_SEC) / u128::from(srtt)).ok()
     }
 }

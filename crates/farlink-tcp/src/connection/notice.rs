@@ -29,13 +29,13 @@ impl Connection {
             && segment.dst_port == self.local_port
             && segment.flags.has(Flags::ACK)
             && !segment.flags.has(Flags::RST);
-        let asked = self.config().notices.eln == Eln::Checksum
+        let requested = self.config().notices.eln == Eln::Checksum
             && plausible
             && self.note_lost(segment, LossCause::Corruption);
-        if asked {
+        if requested {
             self.rx.acknowledge_now(Reason::Damaged);
         }
-        asked
+        requested
     }
 
     /// Returns whether [`Self::on_loss_notice`] has any effect.

@@ -301,14 +301,14 @@ impl Connection {
         }
         if self.agreed.sack && self.rx.has_report() {
             // 40 bytes of options hold three blocks beside timestamps.
-            let most = match (self.agreed.timestamps, options.eln) {
+            let max = match (self.agreed.timestamps, options.eln) {
                 (true, true) => MAX_SACK_BLOCKS - 2,
                 (false, false) => MAX_SACK_BLOCKS,
                 _ => MAX_SACK_BLOCKS - 1,
             };
             let fit = (room.saturating_sub(4) / 8) as usize;
             if fit > 0 {
-                let blocks = self.rx.report(most.min(fit));
+                let blocks = self.rx.report(max.min(fit));
                 if !blocks.is_empty() {
                     options.set_sack(blocks);
                 }

@@ -41,12 +41,12 @@ impl Connection {
             }
             Timer::Retransmission => {
                 self.waited_for_timer();
-                let most = if self.tx.flight.board.una() == 0 {
+                let max = if self.tx.flight.board.una() == 0 {
                     self.config().lifetime.max_syn_retransmits
                 } else {
                     self.config().lifetime.max_retransmits
                 };
-                if self.tx.on_timeout(now, &mut self.recorder) > most {
+                if self.tx.on_timeout(now, &mut self.recorder) > max {
                     self.end(now, CloseReason::TimedOut);
                 } else {
                     self.record_state(now);

@@ -8,8 +8,8 @@ impl Flight {
     /// Window in force: the congestion window plus recovery's inflation.
     #[inline(always)] // called for each segment
     pub(crate) fn cwnd(&self) -> u64 {
-        let most = self.cwnd_bound();
-        let mut cwnd = self.cc.cwnd().min(most);
+        let max = self.cwnd_bound();
+        let mut cwnd = self.cc.cwnd().min(max);
         if self.inflation != 0 {
             cwnd = cwnd.saturating_add_signed(self.inflation);
         }

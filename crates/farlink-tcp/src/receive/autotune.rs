@@ -64,11 +64,11 @@ impl Autotune {
         let Some(open) = &mut self.open else {
             return buffer;
         };
-        let wanted = match ahead {
+        let expected = match ahead {
             0 => 0,
             _ => (2 * self.space).saturating_add(ahead).min(self.max),
         };
-        let buffer = buffer.max(wanted);
+        let buffer = buffer.max(expected);
         if len >= MIN_OPENING {
             *open = (*open + 2 * u64::from(len)).min(buffer);
         }
@@ -106,17 +106,17 @@ impl Autotune {
             copied = copied.saturating_sub(nxt.saturating_sub(read));
             spare = 0;
         }
-        let mut wanted = None;
+        let mut expected = None;
         if copied > self.space {
             let base = 2 * copied + spare;
             // Adds room for the same relative growth again, because slow start doubles.
             let growth = u128::from(base) * u128::from(copied - self.space);
             let growth = (growth / u128::from(self.space)) as u64;
-            wanted = Some(base.saturating_add(growth.saturating_mul(2)).min(self.max));
+            expected = Some(base.saturating_add(growth.saturating_mul(2)).min(self.max));
             self.space = copied;
         }
         self.from = (read, now);
-        wanted
+        expected
     }
 
     /// Estimates the RTT without timestamps. A window of data takes at least a round trip, so the
@@ -153,16 +153,16 @@ mod tests {
         // Nothing is measured before a round trip has passed.
         assert_eq!(tune.arrived(ms(199), (30_001, 30_001), 65_535, true), None);
         // 2 · 20 + 16 segments, and 2 · 56 · (20 - 10) / 10.
-        let wanted = tune.arrived(ms(200), (30_001, 30_001), 65_535, true);
-        assert_eq!(wanted, Some(56_000 + 2 * 56_000));
+        let expected = tune.arrived(ms(200), (30_001, 30_001), 65_535, true);
+        assert_eq!(expected, Some(56_000 + 2 * 56_000));
         // 2 · 30 + 16, and 2 · 76 · (30 - 20) / 20.
-        let wanted = tune.arrived(ms(300), (60_001, 60_001), 65_535, true);
-        assert_eq!(wanted, Some(76_000 + 76_000));
+        let expected = tune.arrived(ms(300), (60_001, 60_001), 65_535, true);
+        assert_eq!(expected, Some(76_000 + 76_000));
         // Bytes that the application has not read do not count, and fewer bytes than before change
         // nothing.
         assert_eq!(tune.arrived(ms(400), (200_001, 80_001), 65_535, true), None);
-        let wanted = tune.arrived(ms(500), (900_001, 900_001), 65_535, true);
-        assert_eq!(wanted, Some(1 << 20), "never beyond the limit");
+        let expected = tune.arrived(ms(500), (900_001, 900_001), 65_535, true);
+        assert_eq!(expected, Some(1 << 20), "never beyond the limit");
     }
 
     #[test]
@@ -195,8 +195,8 @@ mod tests {
         tune.echoed(Interval::from_millis(100));
         assert_eq!(tune.arrived(ms(100), (10_001, 10_001), 65_535, true), None);
         // 2 · 20 segments, and 2 · 40 · (20 - 10) / 10.
-        let wanted = tune.arrived(ms(200), (30_001, 30_001), 65_535, true);
-        assert_eq!(wanted, Some(40_000 + 2 * 40_000));
+        let expected = tune.arrived(ms(200), (30_001, 30_001), 65_535, true);
+        assert_eq!(expected, Some(40_000 + 2 * 40_000));
         // 35 segments were read and 15 are unread: 35 - 15 = 20, as before.
         assert_eq!(tune.arrived(ms(300), (80_001, 65_001), 65_535, true), None);
     }

@@ -16,11 +16,11 @@ impl Receiver {
         if !inside || self.finished() || arrived() {
             return false;
         }
-        let most = self.most_ranges();
+        let max = self.most_ranges();
         let damaged = &mut self.holes.get_or_insert_default().damaged;
         damaged.drop_up_to(self.nxt);
         let end = end.min(self.edge);
-        if damaged.joins(start, end) || damaged.len() < most {
+        if damaged.joins(start, end) || damaged.len() < max {
             damaged.insert(start, end);
         }
         true

@@ -128,8 +128,8 @@ impl Frto {
                 }
                 if advanced || ack.newly_sacked || ack.duplicate {
                     *self = Self::Off; // step 3a
-                    let most = flight.cc.ssthresh().max(flight.cc.cwnd());
-                    flight.cc.collapse(most.min(3 * u64::from(flight.mss)));
+                    let max = flight.cc.ssthresh().max(flight.cc.cwnd());
+                    flight.cc.collapse(max.min(3 * u64::from(flight.mss)));
                     if !ack.sacking {
                         // Otherwise the new segments would stay in the pipe and fill the window.
                         flight.board.lose_all();

@@ -117,7 +117,7 @@ impl Rack {
             let window = self.config.min_rtt_window;
             let kept = self
                 .min_rtt
-                .filter(|&(least, at)| least < rtt && now.since(at) <= window);
+                .filter(|&(min, at)| min < rtt && now.since(at) <= window);
             self.min_rtt = kept.or(Some((rtt, now)));
         }
         if let Some(at) = delivery.timed(self.config.rtt_from) {
@@ -151,9 +151,8 @@ impl Rack {
         if hurried && !self.reordering_seen {
             return Interval::ZERO;
         }
-        let least = self.min_rtt.map_or(Interval::ZERO, |(least, _)| least);
-        let window =
-            least.saturating_mul(self.multiple.into()) / u64::from(self.config.reo_divisor);
+        let min = self.min_rtt.map_or(Interval::ZERO, |(min, _)| min);
+        let window = min.saturating_mul(self.multiple.into()) / u64::from(self.config.reo_divisor);
         srtt.map_or(window, |srtt| window.min(srtt))
     }
     /// Returns the sender's state before an ACK. `echoed` is the time at which the segment was sent
@@ -165,9 +164,9 @@ impl Rack {
         echoed: Option<Instant>,
     ) -> Option<Before> {
         self.tlp.due = false;
-        let (least, fack) = (self.min_rtt.map(|(least, _)| least), self.fack);
+        let (min, fack) = (self.min_rtt.map(|(min, _)| min), self.fack);
         let order = flight.board.order.as_mut()?;
-        order.begin(now, echoed, least, fack);
+        order.begin(now, echoed, min, fack);
         Some(Before {
             una: flight.board.una(),
             in_flight: flight.flight_at_loss(),

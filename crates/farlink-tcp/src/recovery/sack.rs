@@ -68,9 +68,9 @@ impl Sack {
         if flight.loss.in_recovery {
             return;
         }
-        let seen = flight.loss.dup_acks >= flight.loss.threshold || first_lost;
+        let observed = flight.loss.dup_acks >= flight.loss.threshold || first_lost;
         // After a time-out no recovery begins before RecoveryPoint is acknowledged (5.1).
-        if !seen || flight.board.una() < flight.loss.recover {
+        if !observed || flight.board.una() < flight.loss.recover {
             return;
         }
         let front = flight.front_loss(now);

@@ -73,8 +73,8 @@ mod tests {
             b.sent_again(i, Instant::ZERO);
             b.check();
         }
-        let wanted = [(100, 100), (200, 100), (300, 50), (690, 100), (790, 100)];
-        assert_eq!(again, wanted);
+        let expected = [(100, 100), (200, 100), (300, 50), (690, 100), (790, 100)];
+        assert_eq!(again, expected);
         assert!(!b.split(100));
     }
 }

@@ -255,13 +255,13 @@ impl Endpoint {
             }
         }
         let c = &self.connection;
-        let least = 2 * u64::from(c.mss());
+        let min = 2 * u64::from(c.mss());
         // ADaLR uses the peer's window as ssthresh until a loss, and one ACK may both enlarge that
         // window and report the first loss.
         let peer_window = std::mem::replace(&mut self.peer_window, c.largest_peer_window());
         let widened = c.largest_peer_window() > peer_window;
         let follows = self.beyond > 0 && widened && c.ssthresh() <= c.largest_peer_window();
-        let raised = c.ssthresh() != ssthresh && c.ssthresh() > most.max(least) && !follows;
+        let raised = c.ssthresh() != ssthresh && c.ssthresh() > most.max(min) && !follows;
         assert!(
             !(lost && raised) || undone || self.rises,
             "a loss raised ssthresh from {ssthresh} to {} with a window of {most}",

@@ -86,8 +86,8 @@ fn play(mut chance: Chance, row: usize, path: Path, fates: &[Fate]) -> Report {
     assert!(row < VARIANTS.len());
     let both_open = chance.per_mille(100);
     let size = |chance: &mut Chance| {
-        let most = chance.pick(&[1, 1_000, 30_000, 60_000]);
-        chance.within(0, most)
+        let max = chance.pick(&[1, 1_000, 30_000, 60_000]);
+        chance.within(0, max)
     };
     let mut end = |side: usize, active: bool| {
         let config = setup::config(&mut chance, row);

@@ -93,19 +93,19 @@ impl Twins {
     fn act(&mut self, now: Instant, chance: &mut Chance) {
         let full = u64::from(self.short.mss());
         let len = chance.pick(&[0, 1, 1_000, 40_000, 400_000, 3 * full, 40 * full]);
-        let most = chance.pick(&[0, 700, u64::MAX, u64::MAX]);
+        let max = chance.pick(&[0, 700, u64::MAX, u64::MAX]);
         let data = vec![7; len as usize / 4];
         let bytes = self.bytes;
         if bytes {
             let _ = self.both(|c| c.write(&data));
             self.both(|c| {
                 let mut read = Vec::new();
-                c.read(&mut read, most as usize);
+                c.read(&mut read, max as usize);
                 read
             });
         } else {
             let _ = self.both(|c| c.write_len(len));
-            self.both(|c| c.read_len(most));
+            self.both(|c| c.read_len(max));
         }
         match chance.within(0, 100) {
             0 => self.both(|c| c.shutdown(now)),

@@ -42,9 +42,9 @@ pub fn rewrite(raw: &mut Raw, old: &Segment, new: &Segment) -> Result<(), WireEr
 /// Encodes `options`, and after them the options of `own` that the decoder does not know.
 fn merged(own: &[u8], options: &Options) -> Result<Vec<u8>, WireError> {
     let room = MAX_OPTIONS_LEN as usize;
-    let wanted = options.wire_len();
-    if wanted > MAX_OPTIONS_LEN {
-        return Err(WireError::TooManyOptions(wanted));
+    let expected = options.wire_len();
+    if expected > MAX_OPTIONS_LEN {
+        return Err(WireError::TooManyOptions(expected));
     }
     let mut out = options_bytes(options).to_vec();
     let mut rest = own;
@@ -113,17 +113,17 @@ mod tests {
         for (ip, ident) in [(Ip::default(), 9), (Ip::V6, 0)] {
             let mut raw = raw(segment(), ip);
             let label = raw.bytes()[..4].to_vec();
-            let mut wanted = segment();
-            wanted.options.eln = true;
-            (wanted.window, wanted.ack) = (1000, Seq(u32::MAX));
-            (wanted.ecn, wanted.priority) = (Ecn::Ce, Priority::Low);
-            rewrite(&mut raw, &segment(), &wanted).unwrap();
+            let mut expected = segment();
+            expected.options.eln = true;
+            (expected.window, expected.ack) = (1000, Seq(u32::MAX));
+            (expected.ecn, expected.priority) = (Ecn::Ce, Priority::Low);
+            rewrite(&mut raw, &segment(), &expected).unwrap();
             let (fields, read) = decode(raw.bytes()).unwrap();
             assert_eq!(
                 (read, fields.ident, fields.ttl),
-                (wanted.clone(), ident, 60)
+                (expected.clone(), ident, 60)
             );
-            rewrite(&mut raw, &wanted, &segment()).unwrap();
+            rewrite(&mut raw, &expected, &segment()).unwrap();
             assert_eq!(decode(raw.bytes()).unwrap().1, segment());
             assert_eq!(raw.bytes()[..4], label);
         }
@@ -140,10 +140,10 @@ mod tests {
         let mut raw_with = Raw::with_checksum(bytes);
         let header = raw_with.bytes()[..64].to_vec();
         raw_with.replace_headers((64, 20), &header); // for the checksum of TCP
-        let mut wanted = segment();
-        wanted.options.eln = true;
-        rewrite(&mut raw_with, &segment(), &wanted).unwrap();
-        assert_eq!(decode(raw_with.bytes()).unwrap().1, wanted);
+        let mut expected = segment();
+        expected.options.eln = true;
+        rewrite(&mut raw_with, &segment(), &expected).unwrap();
+        assert_eq!(decode(raw_with.bytes()).unwrap().1, expected);
         assert_eq!(
             raw_with.bytes()[36..]
                 .windows(12)
@@ -154,9 +154,9 @@ mod tests {
         // Options use 12 + 4 + 12 bytes, so SACK blocks of 16 bytes exceed the limit of 40.
         let before = raw_with.clone();
         let blocks = [farlink_tcp::SackBlock::default(); 2];
-        let mut too_many = wanted.clone();
+        let mut too_many = expected.clone();
         too_many.options.sack = blocks.into_iter().collect();
-        assert!(rewrite(&mut raw_with, &wanted, &too_many).is_err());
+        assert!(rewrite(&mut raw_with, &expected, &too_many).is_err());
         assert_eq!(raw_with, before);
         rewrite(&mut raw, &segment(), &too_many).unwrap();
     }

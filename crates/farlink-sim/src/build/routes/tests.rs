@@ -57,8 +57,8 @@ proptest! {
         let world = network(&scenario, 0, &monitor).unwrap();
         let nodes = nodes(&scenario, &world.links, everywhere, &monitor).unwrap();
         for to in 0..scenario.nodes.len() {
-            let wanted = scenario.flows.iter().any(|flow| [flow.from, flow.to].contains(&to));
-            if !everywhere && !wanted {
+            let expected = scenario.flows.iter().any(|flow| [flow.from, flow.to].contains(&to));
+            if !everywhere && !expected {
                 continue;
             }
             let hops = distances(&scenario, to);

@@ -259,14 +259,14 @@ fn real_packets_of(ip: Ip) {
         let (_, segment) = farlink_wire::decode(raw.bytes()).unwrap();
         marks.push((host, segment.ack.0, segment.options.eln));
     });
-    let wanted = [
+    let expected = [
         (100, false),
         (100, false),
         (100, true),
         (300, false),
         (300, false),
     ];
-    assert_eq!(marks, wanted.map(|(ack, eln)| (0, ack, eln)));
+    assert_eq!(marks, expected.map(|(ack, eln)| (0, ack, eln)));
     let balance = live.balance();
     assert_eq!(
         (balance.missing(), balance.injected, balance.lost),
@@ -381,8 +381,8 @@ fn split_agent_answers_syn_of_real_program() {
         // name of the other.
         let own = |node| farlink_wire::address_of(NodeId(node), ip.version());
         let both = Flags::SYN.with(Flags::ACK);
-        let asked = (1, own(0), Flags::SYN, to_wireless);
-        assert_eq!(arrivals, [asked, (0, own(2), both, to_wired)]);
+        let requested = (1, own(0), Flags::SYN, to_wireless);
+        assert_eq!(arrivals, [requested, (0, own(2), both, to_wired)]);
         let balance = live.balance();
         assert_eq!((balance.absorbed, balance.missing()), (1, 0));
     }

@@ -114,12 +114,12 @@ fn missing_report_is_requested_and_stops_data_until_it_arrives() {
     let spec = spec();
     sender.alloc = 500; // packets 1 to 4 and no more
     assert_eq!(send(&mut sender, 1..=24), [1, 2, 3, 4]);
-    let asked = sender.requests.back().expect("a request").at;
+    let requested = sender.requests.back().expect("a request").at;
     assert_eq!(
         sender.deadline(at(24)),
-        Some(asked + Interval::from_millis(60))
+        Some(requested + Interval::from_millis(60))
     );
-    let now = asked + Interval::from_millis(60);
+    let now = requested + Interval::from_millis(60);
     sender.on_time(now);
     assert_eq!(sender.stats.timeouts, 1);
     let pdu = sender.transmit(now).expect("a request");

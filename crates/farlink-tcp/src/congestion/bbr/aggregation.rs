@@ -61,8 +61,8 @@ impl Aggregation {
 
     /// Returns the bytes to add to cwnd at `rate`.
     pub(super) fn allowance(&self, rate: f64) -> u64 {
-        let most = (rate * MAX_TIME.as_secs_f64()) as u64;
-        self.extra[0].max(self.extra[1]).min(most)
+        let max = (rate * MAX_TIME.as_secs_f64()) as u64;
+        self.extra[0].max(self.extra[1]).min(max)
     }
 }
 

@@ -268,7 +268,7 @@ fn pacing_margin_lowers_the_rate() {
 
 #[test]
 fn first_phase_of_probe_bw_is_never_the_draining_one() {
-    let mut seen = [false; 8];
+    let mut observed = [false; 8];
     for ns in 0..200 {
         let mut d = Driver::new(&[("first_phase", Setting::Choice("mixed"))]);
         d.now += Interval::from_nanos(ns);
@@ -276,9 +276,9 @@ fn first_phase_of_probe_bw_is_never_the_draining_one() {
         let State::ProbeBw(phase) = d.bbr.state else {
             panic!("{:?}", d.bbr.state)
         };
-        seen[phase] = true;
+        observed[phase] = true;
     }
-    assert_eq!(seen, [true, false, true, true, true, true, true, true]);
+    assert_eq!(observed, [true, false, true, true, true, true, true, true]);
 }
 
 #[test]

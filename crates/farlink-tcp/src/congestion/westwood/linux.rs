@@ -177,13 +177,13 @@ mod tests {
     #[test]
     fn filters_from_zero_come_to_rest_fourteen_below_the_sample() {
         let mut w = Jiffies::new(Kernel::First, 1000);
-        let mut seen = Vec::new();
+        let mut observed = Vec::new();
         for _ in 0..14 {
             w.filter(31);
-            seen.push((w.bw_ns_est, w.bw_est));
+            observed.push((w.bw_ns_est, w.bw_est));
         }
         #[rustfmt::skip]
-        assert_eq!(seen, [
+        assert_eq!(observed, [
             (3, 0), (6, 0), (9, 1), (11, 2), (13, 3), (15, 4), (17, 5),
             (18, 6), (19, 7), (20, 8), (21, 9), (22, 10), (23, 11), (24, 12),
         ]);

@@ -66,8 +66,8 @@ fn segment_is_encoded_with_ipv6_header_and_checksum() {
         "fd66:6172:6c6b::2:4".parse::<std::net::Ipv6Addr>().unwrap()
     );
     let tcp = TcpSlice::from_slice(&bytes[40..]).unwrap();
-    let wanted = tcp.calc_checksum_ipv6(ip.source, ip.destination).unwrap();
-    assert_eq!(tcp.checksum(), wanted);
+    let expected = tcp.calc_checksum_ipv6(ip.source, ip.destination).unwrap();
+    assert_eq!(tcp.checksum(), expected);
     let (fields, read) = decode(&bytes).unwrap();
     assert_eq!(read, segment());
     assert_eq!((fields.ttl, fields.addresses), (61, Addresses::of(&packet)));
@@ -101,24 +101,24 @@ fn flow_label_depends_on_the_flow() {
     }));
     later.ttl = 3;
     assert_eq!(label(&item), label(&later));
-    let mut seen = std::collections::BTreeSet::from([label(&item)]);
+    let mut observed = std::collections::BTreeSet::from([label(&item)]);
     let back = Packet {
         src: item.dst,
         dst: item.src,
         ..item.clone()
     };
-    seen.insert(label(&back));
+    observed.insert(label(&back));
     for port in 1..=200 {
         let mut other = segment();
         other.src_port = port;
-        seen.insert(label(&packet(Payload::Tcp(other))));
+        observed.insert(label(&packet(Payload::Tcp(other))));
         let mut other = datagram(Body::EMPTY);
         other.dst_port = port;
-        seen.insert(label(&packet(Payload::Udp(other))));
+        observed.insert(label(&packet(Payload::Udp(other))));
     }
-    assert!(!seen.contains(&0));
+    assert!(!observed.contains(&0));
     // Among 402 of 2^20 values 0.08 equal pairs are expected.
-    assert!(seen.len() >= 401, "{}", seen.len());
+    assert!(observed.len() >= 401, "{}", observed.len());
     // FNV-1a over addresses, protocol and ports, folded to 20 bits.
     let v4 = Addresses {
         src: IpAddr::from([0, 0, 0, 0]),
@@ -147,11 +147,11 @@ fn udp_and_xtp_checksums_cover_the_ipv6_pseudo_header() {
         let ip = Ipv6HeaderSlice::from_slice(&bytes).unwrap().to_header();
         let udp = UdpSlice::from_slice(&bytes[40..]).unwrap();
         assert_eq!(udp.length() as usize, bytes.len() - 40);
-        let wanted = udp
+        let expected = udp
             .to_header()
             .calc_checksum_ipv6(&ip, udp.payload())
             .unwrap();
-        assert_eq!(udp.checksum(), wanted);
+        assert_eq!(udp.checksum(), expected);
         assert_ne!(udp.checksum(), 0);
         assert_eq!(ip.traffic_class, Ecn::Ce.bits());
     }
