@@ -15,7 +15,7 @@ use farlink_wire::packet::Packet;
 use std::collections::VecDeque;
 
 /// Number of recorded packets, more than a link retransmits at a time.
-const REMEMBERED: usize = 1024;
+const MAX_RECENT: usize = 1024;
 
 /// Agent that sends bad-state notices.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Agent for Ebsn {
             return Verdict::Forward;
         }
         let seq = segment.data_seq();
-        if self.recent.len() == REMEMBERED {
+        if self.recent.len() == MAX_RECENT {
             self.recent.pop_front();
         }
         self.next += 1;

@@ -37,14 +37,14 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 /// Limit on the connections of an agent.
-const KEPT: usize = 200;
+const MAX_CONNECTIONS: usize = 200;
 /// Data bytes of a long segment.
 const LONG: u32 = 1000;
 
 /// Returns one agent of every kind that keeps state.
 fn kinds() -> Vec<(&'static str, Box<dyn Agent>)> {
     let limits = Limits {
-        connections: KEPT,
+        connections: MAX_CONNECTIONS,
         ..Limits::DEFAULT
     };
     let snoop = |repair, notices| {

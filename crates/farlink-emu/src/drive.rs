@@ -45,7 +45,7 @@ const STOP: u64 = u64::MAX - 1;
 const REMOTE: u64 = u64::MAX - 2;
 const UNIT: u64 = u64::MAX - 3;
 /// Number of polled sources that are not hosts: `STOP`, `REMOTE`, `UNIT` and `TIMER`.
-const OTHERS: usize = 4;
+const OTHER_SOURCES: usize = 4;
 
 /// Stops an emulation from another thread.
 #[derive(Clone, Debug)]
@@ -246,7 +246,7 @@ impl Emulation {
         let mut packets = Vec::new();
         // There is an entry for each source, so one epoll_wait reports all ready sources, and a
         // source that is not reported is empty.
-        let mut events = vec![EpollEvent::empty(); self.hosts.len() + OTHERS];
+        let mut events = vec![EpollEvent::empty(); self.hosts.len() + OTHER_SOURCES];
         let fetching = self.fetching();
         loop {
             self.deliver(clock)?;

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Number of leading bytes that are compared, enough for the IP and TCP headers.
-const KEPT: usize = 64;
+const COMPARED: usize = 64;
 /// Number of stamps read by one system call.
 const AT_ONCE: usize = 32;
 /// Receive buffer of the packet socket in bytes, for more packets of 1,500 bytes than the device
@@ -76,7 +76,7 @@ pub(crate) struct Stamps {
 struct Stamp {
     at: DayTime,
     length: u8,
-    bytes: [u8; KEPT],
+    bytes: [u8; COMPARED],
 }
 
 impl Stamps {
@@ -120,7 +120,7 @@ impl Stamps {
     }
 
     fn find(&self, from: usize, packet: &[u8]) -> Option<usize> {
-        let first = &packet[..packet.len().min(KEPT)];
+        let first = &packet[..packet.len().min(COMPARED)];
         let mut stamps = self.pending.iter().skip(from);
         let place = stamps.position(|stamp| stamp.bytes[..usize::from(stamp.length)] == *first);
         place.map(|at| from + at)
@@ -128,7 +128,7 @@ impl Stamps {
 
     /// Reads the stamps that wait at the socket, up to [`AT_ONCE`].
     fn read_stamps(&mut self) {
-        let mut bytes = [[0; KEPT]; AT_ONCE];
+        let mut bytes = [[0; COMPARED]; AT_ONCE];
         let mut control = [[0u64; CONTROL]; AT_ONCE];
         // SAFETY: structures of C, for which zero is a value.
         let mut vectors: [libc::iovec; AT_ONCE] = unsafe { std::mem::zeroed() };
@@ -136,7 +136,7 @@ impl Stamps {
         let mut messages: [libc::mmsghdr; AT_ONCE] = unsafe { std::mem::zeroed() };
         for i in 0..AT_ONCE {
             vectors[i].iov_base = bytes[i].as_mut_ptr().cast();
-            vectors[i].iov_len = KEPT;
+            vectors[i].iov_len = COMPARED;
             let header = &mut messages[i].msg_hdr;
             header.msg_iov = &raw mut vectors[i];
             header.msg_iovlen = 1;
@@ -162,7 +162,7 @@ impl Stamps {
             };
             self.pending.push_back(Stamp {
                 at,
-                length: (message.msg_len as usize).min(KEPT) as u8,
+                length: (message.msg_len as usize).min(COMPARED) as u8,
                 bytes,
             });
         }
@@ -171,7 +171,7 @@ impl Stamps {
     }
 }
 
-/// Returns a filter that passes the first [`KEPT`] bytes of packets sent by the host's kernel.
+/// Returns a filter that passes the first [`COMPARED`] bytes of packets sent by the host's kernel.
 /// Packets that the emulation writes to the device are dropped, because the socket gets copies of
 /// them too.
 fn only_sent() -> [libc::sock_filter; 4] {
@@ -181,7 +181,7 @@ fn only_sent() -> [libc::sock_filter; 4] {
     [
         step(libc::BPF_LD | libc::BPF_ABS | libc::BPF_B, 0, 0, kind),
         step(equal, 0, 1, sent),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, KEPT as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, COMPARED as u32),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
     ]
 }
@@ -193,7 +193,7 @@ mod tests {
 
     fn stamps(of: &[(u64, &[u8])]) -> Stamps {
         let stamp = |&(at, packet): &(u64, &[u8])| {
-            let mut bytes = [0; KEPT];
+            let mut bytes = [0; COMPARED];
             bytes[..packet.len()].copy_from_slice(packet);
             Stamp {
                 at: DayTime(at),
@@ -223,11 +223,11 @@ mod tests {
         assert_eq!(times.of_packet(b"d"), None);
     }
 
-    /// Long packets are identified by their first [`KEPT`] bytes. A short packet is not identified
+    /// Long packets are identified by their first [`COMPARED`] bytes. A short packet is not identified
     /// with a longer packet with the same beginning.
     #[test]
     fn stamps_match_by_the_first_64_bytes() {
-        let mut stamps = stamps(&[(1, &[7; KEPT]), (2, &[7; 3])]);
+        let mut stamps = stamps(&[(1, &[7; COMPARED]), (2, &[7; 3])]);
         assert_eq!(stamps.of_packet(&[7; 4]), None);
         assert_eq!(stamps.of_packet(&[7; 1500]), Some(DayTime(1)));
         assert_eq!(stamps.of_packet(&[7; 3]), Some(DayTime(2)));

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Interval of checks for lost gateways and due probes.
 const TICK: Interval = Interval::from_millis(25);
 /// Number of stored handshake initiations, so a replayed one is not answered.
-const REMEMBERED: usize = 65_536;
+const MAX_EPHEMERALS: usize = 65_536;
 /// Maximum number of bytes of host names and addresses in a welcome, and the overhead per host (the
 /// address, and the JSON syntax).
 const NAMES: usize = 50_000;
@@ -315,7 +315,7 @@ impl Unit {
             return;
         }
         self.order.push_back(opened.ephemeral);
-        if self.order.len() > REMEMBERED
+        if self.order.len() > MAX_EPHEMERALS
             && let Some(oldest) = self.order.pop_front()
         {
             self.ephemerals.remove(&oldest);

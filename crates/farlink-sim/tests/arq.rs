@@ -185,19 +185,22 @@ fn packets_of_real_programs_are_recovered_too() {
     for protocol in ["lapb", "mdlp", "rlp"] {
         let scenario = expand(&radio(0.4, &arq(protocol, ""), BULK));
         let mut live = Live::new(&scenario, 0).expect("a network");
-        let mut came = Vec::new();
+        let mut arrived = Vec::new();
         for number in 0..100 {
             let now = Instant::ZERO + Interval::from_millis(50) * u64::from(number);
-            live.advance(now, |_, _, raw| came.push(raw.bytes()[28]));
+            live.advance(now, |_, _, raw| arrived.push(raw.bytes()[28]));
             live.send(now, 0, datagram(0, 2, &[number]))
                 .expect("a packet of this network");
         }
         let end = Instant::ZERO + Interval::from_secs(600);
         live.advance(end, |host, _, raw| {
             assert_eq!(host, 1);
-            came.push(raw.bytes()[28]);
+            arrived.push(raw.bytes()[28]);
         });
-        assert!(came.iter().copied().eq(0..100), "{protocol}: {came:?}");
+        assert!(
+            arrived.iter().copied().eq(0..100),
+            "{protocol}: {arrived:?}"
+        );
     }
 }
 

@@ -101,11 +101,11 @@ proptest! {
             let received = links.iter().zip(directions)
                 .filter(|&(&l, &d)| l as usize == link / 2 && usize::from(d) == link % 2)
                 .count() as f64;
-            let on_the_way = of("packets") - received - (drops - of("drops_congestion"))
+            let in_flight = of("packets") - received - (drops - of("drops_congestion"))
                 + beyond(&done, link, &text);
             // Frames that wait for their retransmission are in flight, too.
             let max = rate * (config.delay.as_secs_f64() + 1.0) / 320.0 + 200.0;
-            prop_assert!((0.0..=max).contains(&on_the_way), "{on_the_way} on {link}");
+            prop_assert!((0.0..=max).contains(&in_flight), "{in_flight} on {link}");
         }
         let lost_by_flows: f64 = (0..2)
             .map(|flow| sum(&done, "flows", flow, "lost") + done["flows"][flow]["metrics"]["acks_lost"]

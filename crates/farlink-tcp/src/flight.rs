@@ -175,13 +175,13 @@ impl Flight {
     }
 
     /// Excludes data in flight before `to` from RTT samples.
-    pub(crate) fn distrust_samples(&mut self, to: Offset) {
-        self.board.distrust(to);
+    pub(crate) fn exclude_rtt_samples(&mut self, to: Offset) {
+        self.board.exclude_rtt_samples(to);
         self.timed = self.timed.get().filter(|timed| timed.0 > to).into();
     }
 
     /// Ends the timing of a segment, because segments were or will be sent twice.
-    pub(crate) fn distrust_timed(&mut self) {
+    pub(crate) fn stop_timing(&mut self) {
         if self.config().rto.karn {
             self.timed = Maybe::NONE;
         }

@@ -560,7 +560,7 @@ impl Scoreboard {
     }
 
     /// Marks data in flight before `to` as sent twice, so that it gives no RTT sample (Karn).
-    pub(crate) fn distrust(&mut self, to: Offset) {
+    pub(crate) fn exclude_rtt_samples(&mut self, to: Offset) {
         for s in &mut self.segments {
             if s.start >= to {
                 break;

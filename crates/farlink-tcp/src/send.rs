@@ -280,7 +280,7 @@ impl Sender {
                 .spurious
                 .on_retransmit(now, range, detection);
             self.retransmitted_in_row = self.retransmitted_in_row.saturating_add(1);
-            self.flight.distrust_timed(); // no ACK can tell this transmission from the earlier ones
+            self.flight.stop_timing(); // no ACK can tell this transmission from the earlier ones
             if i == 0 && self.recovery.retransmits_again(&self.flight) && self.flight.timer_runs() {
                 self.flight.restart_timer_for_loss(now);
             }
@@ -360,7 +360,7 @@ impl Sender {
         self.flight.board.lose_all();
         self.resends = Some(Reason::Resend);
         self.flight.board.split(self.flight.mss);
-        self.flight.distrust_samples(self.flight.board.max());
+        self.flight.exclude_rtt_samples(self.flight.board.max());
     }
 
     /// Data of a piece.

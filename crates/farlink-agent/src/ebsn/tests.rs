@@ -38,7 +38,7 @@ proptest! {
             agent.on_sent(now, Tag(number), sent, &mut out);
             prop_assert!(out.actions.len() <= usize::from(matches!(sent, LinkEvent::Retransmitted(_))));
             prop_assert!(agent.connections.len() <= 20);
-            prop_assert!(agent.recent.len() <= REMEMBERED);
+            prop_assert!(agent.recent.len() <= MAX_RECENT);
             if any(500) == 0 {
                 agent.switch(now, true, &mut out);
                 prop_assert!(agent.recent.is_empty());

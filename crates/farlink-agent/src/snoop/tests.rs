@@ -102,7 +102,7 @@ proptest! {
         kind in 0..8_usize,
         seed: u64,
         (loss, copies, damage, late) in (0.0..0.1, 0.0..0.1, 0.0..0.05, 0.0..0.3),
-        forgets in proptest::collection::vec(0..2000_u64, 0..12),
+        pauses in proptest::collection::vec(0..2000_u64, 0..12),
         real: bool,
         back in 0..20_000_u64,
     ) {
@@ -111,8 +111,8 @@ proptest! {
         let mut bed = TestBed::new(Snoop::new(config), &Arc::new(tcp), [back, 60_000], real)
             .with_faults(faults, seed);
         let mut at = Instant::ZERO;
-        for after in forgets {
-            at += Interval::from_millis(after);
+        for pause in pauses {
+            at += Interval::from_millis(pause);
             bed.run(at);
             bed.agent.switch(at, false, &mut Out::default());
             bed.agent.switch(at, true, &mut Out::default());

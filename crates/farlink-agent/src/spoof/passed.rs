@@ -7,7 +7,7 @@
 use farlink_tcp::Seq;
 
 /// Maximum number of ranges recorded for a connection.
-const MOST: usize = 256;
+const MAX_RANGES: usize = 256;
 
 /// Sequence ranges, in order and disjoint.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ impl Passed {
         if from >= to {
             // A range beyond the limit is not recorded. The only effect is that duplicate ACKs may
             // follow.
-            if self.ranges.len() < MOST {
+            if self.ranges.len() < MAX_RANGES {
                 self.ranges.insert(from, (start, end));
             }
             return;
@@ -86,6 +86,6 @@ mod tests {
         for place in 0..1000 {
             all.add(Seq(100 + 2 * place), Seq(101 + 2 * place));
         }
-        assert_eq!(all.ranges.len(), MOST);
+        assert_eq!(all.ranges.len(), MAX_RANGES);
     }
 }

@@ -62,7 +62,7 @@ impl BitErrors {
     pub(super) fn pass(&mut self, bytes: u32, passage: &mut Passage) {
         let place = (bytes / 4) as usize % KNOWN;
         if self.known[place].0 != bytes {
-            self.learn(place, bytes);
+            self.cache(place, bytes);
         }
         if self.stream.chance(self.known[place].1) {
             passage.verdict = Verdict::Drop(DropCause::BitError);
@@ -70,7 +70,7 @@ impl BitErrors {
     }
 
     #[cold]
-    fn learn(&mut self, place: usize, bytes: u32) {
+    fn cache(&mut self, place: usize, bytes: u32) {
         let damage = self.packet_loss(bytes);
         self.known[place] = (bytes, Probability::clamped(damage));
     }

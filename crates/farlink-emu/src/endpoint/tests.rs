@@ -46,7 +46,7 @@ fn client_by(ip: IpVersion, size: u64) -> Endpoint {
 fn carry(a: &mut Endpoint, b: &mut Endpoint, mut treat: impl FnMut(u64, &mut Vec<u8>) -> usize) {
     let delay = Interval::from_millis(10);
     let (mut now, mut count) = (Instant::ZERO, 0);
-    let mut under_way: BTreeMap<(Instant, u64), (bool, Vec<u8>)> = BTreeMap::new();
+    let mut in_flight: BTreeMap<(Instant, u64), (bool, Vec<u8>)> = BTreeMap::new();
     while b.is_fetching() {
         for (to_b, end) in [(true, &mut *a), (false, &mut *b)] {
             if end.next_timeout().is_some_and(|at| at <= now) {
@@ -62,17 +62,17 @@ fn carry(a: &mut Endpoint, b: &mut Endpoint, mut treat: impl FnMut(u64, &mut Vec
                     } else {
                         packet.clone()
                     };
-                    under_way.insert((now + delay, count), (to_b, bytes));
+                    in_flight.insert((now + delay, count), (to_b, bytes));
                 }
                 count += 1;
             }
         }
         let timers = [a.next_timeout(), b.next_timeout()];
-        let arrival = under_way.keys().next().map(|key| key.0);
+        let arrival = in_flight.keys().next().map(|key| key.0);
         let next = timers.into_iter().flatten().chain(arrival).min();
         now = next.expect("nothing is due, and the client waits");
         assert!(now < Instant::from_nanos(600_000_000_000), "no end");
-        while let Some(entry) = under_way.first_entry().filter(|e| e.key().0 <= now) {
+        while let Some(entry) = in_flight.first_entry().filter(|e| e.key().0 <= now) {
             let (to_b, bytes) = entry.remove();
             if to_b { &mut *b } else { &mut *a }.receive(now, &bytes);
         }

@@ -22,7 +22,7 @@ const LONGEST_RETRY: Interval = Interval::from_secs(2);
 const TIME_LIMIT: Interval = Interval::from_secs(10);
 /// Time for which the answer "this host is another gateway already" is tolerated, because the unit
 /// detects within this time that a previous gateway has gone.
-const TAKEN: Interval = Interval::from_secs(5);
+const TAKEN_TOLERANCE: Interval = Interval::from_secs(5);
 
 /// The tunnel to the unit.
 pub(super) struct Tunnel {
@@ -320,7 +320,7 @@ impl Tunnel {
                     _ => {}
                 }
             }
-            match taken.take_if(|_| now.since(Instant::ZERO) >= TAKEN) {
+            match taken.take_if(|_| now.since(Instant::ZERO) >= TAKEN_TOLERANCE) {
                 Some(why) => return Err(EmuError::Scenario(format!("the unit refuses: {why}"))),
                 None if now.since(Instant::ZERO) >= TIME_LIMIT => {
                     let asked = self.others.iter().chain([&self.socket]);

@@ -310,7 +310,7 @@ fn a_late_datagram_does_not_rejoin_a_gateway_that_left() {
 fn the_allowance_follows_the_delay_of_the_tunnel() {
     let mut net = network();
     let (_, mut session) = net.join("left", 1);
-    let judged = |net: &mut Network, session: &mut Session, ms: u64, times: usize| {
+    let allowance_after = |net: &mut Network, session: &mut Session, ms: u64, times: usize| {
         net.now += Interval::from_secs(1);
         for _ in 0..times {
             let at = net.now.as_nanos() - 1_000_000 * (ms + 7);
@@ -324,10 +324,10 @@ fn the_allowance_follows_the_delay_of_the_tunnel() {
         changed.then(|| peer.allowed.unwrap().as_nanos() / 1_000_000)
     };
     net.now += Interval::from_secs(1);
-    assert_eq!(judged(&mut net, &mut session, 40, 7), None);
-    assert_eq!(judged(&mut net, &mut session, 40, 57), Some(20));
-    assert_eq!(judged(&mut net, &mut session, 43, 64), None);
-    assert_eq!(judged(&mut net, &mut session, 44, 64), Some(22));
+    assert_eq!(allowance_after(&mut net, &mut session, 40, 7), None);
+    assert_eq!(allowance_after(&mut net, &mut session, 40, 57), Some(20));
+    assert_eq!(allowance_after(&mut net, &mut session, 43, 64), None);
+    assert_eq!(allowance_after(&mut net, &mut session, 44, 64), Some(22));
     let before = net.now.as_nanos();
     net.later(LOST_AFTER);
     let (_, mut session) = net.join("left", 1);
@@ -337,7 +337,7 @@ fn the_allowance_follows_the_delay_of_the_tunnel() {
         net.say(&mut session, Inner::Echo { at, held: 0 });
     }
     assert!(report(&net.hosts[0].port).unwrap().one_way_s.is_none());
-    assert_eq!(judged(&mut net, &mut session, 10, 8), Some(5));
+    assert_eq!(allowance_after(&mut net, &mut session, 10, 8), Some(5));
 }
 
 /// A packet for an absent gateway is dropped and counted.

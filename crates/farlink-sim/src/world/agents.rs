@@ -252,11 +252,11 @@ impl World {
     pub(super) fn call_agent(
         &mut self,
         number: usize,
-        tell: impl FnOnce(&mut dyn Agent, Instant, &mut Out),
+        method: impl FnOnce(&mut dyn Agent, Instant, &mut Out),
     ) {
         let mut out = self.agents.out();
         let agent = &mut self.agents.all[number].agent;
-        tell(agent.as_mut(), self.now, &mut out);
+        method(agent.as_mut(), self.now, &mut out);
         self.act(number, out);
     }
 

@@ -446,7 +446,7 @@ impl CongestionControl for Adalr {
 }
 
 impl UndoReduction for Adalr {
-    fn remember(&mut self) {
+    fn save(&mut self) {
         self.before = Some((self.follow, self.recover));
     }
 

@@ -428,7 +428,7 @@ impl CongestionControl for Cubic {
 }
 
 impl UndoReduction for Cubic {
-    fn remember(&mut self) {
+    fn save(&mut self) {
         self.before = Some(Before {
             w_max: self.w_max,
             cwnd_prior: self.cwnd_prior,

@@ -35,9 +35,9 @@ impl Extras {
 pub trait UndoReduction {
     /// Saves the state (except cwnd and ssthresh) that an undo restores. The connection calls it
     /// just before a reduction that may later be undone.
-    fn remember(&mut self) {}
+    fn save(&mut self) {}
 
-    /// Undoes the reduction that followed the last [`Self::remember`], and all later ones, because
+    /// Undoes the reduction that followed the last [`Self::save`], and all later ones, because
     /// no segment was lost.
     fn on_spurious(&mut self, cx: &Context<'_>, undone: &Undone);
 }

@@ -358,7 +358,7 @@ impl CongestionControl for Hybla {
 }
 
 impl UndoReduction for Hybla {
-    fn remember(&mut self) {
+    fn save(&mut self) {
         self.probing = self.probe != Probe::Done;
     }
 
@@ -665,7 +665,7 @@ mod tests {
                 window: h.cwnd(),
                 ssthresh: h.ssthresh(),
             };
-            h.remember();
+            h.save();
             let sent_at = Instant::ZERO;
             h.on_loss(&cx(&rtt, 0), &Loss { sent_at });
             assert_eq!(h.probe, Probe::Done);

@@ -99,8 +99,12 @@ mod tests {
                 .iter()
                 .any(|m| m.value(&*own, &cx).is_some());
             let plain = ["none", "reno"].contains(&algorithm.name);
-            let learns = ["vegas", "cubic"].contains(&algorithm.name);
-            assert!(shows || plain || learns, "{} shows nothing", algorithm.name);
+            let needs_losses = ["vegas", "cubic"].contains(&algorithm.name);
+            assert!(
+                shows || plain || needs_losses,
+                "{} shows nothing",
+                algorithm.name
+            );
         }
     }
 }

@@ -108,7 +108,7 @@ fn growth_after_an_undo_equals_that_without_a_loss() {
                     ssthresh: hurt.cc.ssthresh(),
                 };
                 hurt.call(|cc, cx| {
-                    undo(extras, cc).remember();
+                    undo(extras, cc).save();
                     if timeout {
                         cc.on_timeout(cx, true);
                     } else {

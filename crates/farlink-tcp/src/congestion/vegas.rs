@@ -360,7 +360,7 @@ impl CongestionControl for Vegas {
 }
 
 impl UndoReduction for Vegas {
-    fn remember(&mut self) {
+    fn save(&mut self) {
         self.before = Some(Before {
             phase: self.phase,
             round_end: self.round_end,

@@ -83,7 +83,9 @@ impl Connection {
             if self.tx.flight.board.split(mss) {
                 // A part of a split segment may have been sent only once, so its time is no RTT
                 // sample.
-                self.tx.flight.distrust_samples(self.tx.flight.board.max());
+                self.tx
+                    .flight
+                    .exclude_rtt_samples(self.tx.flight.board.max());
             }
         }
         lower
@@ -145,7 +147,7 @@ impl Connection {
             return;
         };
         if self.config().notices.ackp_karn {
-            self.tx.flight.distrust_samples(ack);
+            self.tx.flight.exclude_rtt_samples(ack);
         }
         self.tx.flight.partial_ack(now, how);
     }

@@ -51,7 +51,7 @@ impl Flight {
             return;
         }
         if let Some(undo) = self.extras.undo.of_mut(&mut *self.cc) {
-            undo.remember();
+            undo.save();
         }
         // With SACK a segment may already have been retransmitted, by NextSeg rule 3 or in the
         // previous recovery. The ACK then refers to that retransmission.

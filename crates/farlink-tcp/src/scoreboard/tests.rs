@@ -221,9 +221,9 @@ proptest! {
 /// No RTT sample comes from a segment that counts as sent twice; later segments give samples
 /// (Karn).
 #[test]
-fn distrusted_segment_gives_no_rtt_sample() {
+fn excluded_segment_gives_no_rtt_sample() {
     let mut b = board(3);
-    b.distrust(200);
+    b.exclude_rtt_samples(200);
     assert_eq!(b.acknowledge(100).sample_from, None);
     assert_eq!(b.acknowledge(200).sample_from, None);
     assert_eq!(b.acknowledge(300).sample_from, Some(Instant::from_nanos(2)));

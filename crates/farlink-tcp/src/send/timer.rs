@@ -37,7 +37,7 @@ impl Sender {
         if let Some(dummies) = &mut self.dummies {
             dummies.discard_outstanding();
         }
-        flight.distrust_timed();
+        flight.stop_timing();
         flight.back_off(more);
         flight.start_timer(now);
         self.retransmitted_in_row = 0;

@@ -147,7 +147,7 @@ pub(crate) fn play(seed: u64, row: usize) -> u64 {
     let mut ends = [end(0), end(1)];
     let mut now = Instant::ZERO;
     let mut heap = BinaryHeap::new();
-    let mut under_way: BTreeMap<u64, (usize, Segment)> = BTreeMap::new();
+    let mut in_flight: BTreeMap<u64, (usize, Segment)> = BTreeMap::new();
     let mut segments = 0;
     for step in 0..MAX_STEPS {
         for side in 0..2 {
@@ -165,10 +165,10 @@ pub(crate) fn play(seed: u64, row: usize) -> u64 {
                     if chance.per_mille(tampered) {
                         tamper(&mut chance, &mut copy);
                     }
-                    let number = segments << 8 | under_way.len() as u64 & 0xff;
+                    let number = segments << 8 | in_flight.len() as u64 & 0xff;
                     let spread = Interval::from_nanos(segments % 1_000);
                     heap.push(Reverse((now + delay + spread, number)));
-                    under_way.insert(number, (1 - side, copy));
+                    in_flight.insert(number, (1 - side, copy));
                 }
             }
         }
@@ -197,7 +197,7 @@ pub(crate) fn play(seed: u64, row: usize) -> u64 {
             && at <= now
         {
             heap.pop();
-            if let Some((side, segment)) = under_way.remove(&number) {
+            if let Some((side, segment)) = in_flight.remove(&number) {
                 ends[side].both(|c| c.on_segment(now, &segment));
             }
         }

@@ -16,7 +16,7 @@ pub(crate) const PORT: u16 = 1;
 pub(crate) const PEER_PORT: u16 = 2;
 
 /// Packets before the failing one that a message shows.
-const SHOWN: usize = 8;
+const SHOWN_PACKETS: usize = 8;
 
 /// Time-outs in a row at one instant that count as a livelock.
 const MAX_TIMEOUTS_AT_ONCE: u32 = 100;
@@ -35,7 +35,7 @@ pub(crate) fn run(script: &Script) -> Result<(), Failure> {
     };
     for line in &script.lines {
         player.play(line).map_err(|message| {
-            let first = player.log.len().saturating_sub(SHOWN);
+            let first = player.log.len().saturating_sub(SHOWN_PACKETS);
             let history = player.log[first..].join("\n        ");
             let message = format!(
                 "{}\n    {message}\n    packets so far:\n        {history}",

@@ -286,7 +286,7 @@ fn undo_restores_follow_and_recover() {
         window: a.cwnd(),
         ssthresh: a.ssthresh(),
     };
-    a.remember();
+    a.save();
     let sent_at = Instant::ZERO;
     a.on_loss(&cx, &Loss { sent_at });
     assert_ne!((a.follow, a.recover), before);

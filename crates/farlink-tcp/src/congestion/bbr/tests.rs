@@ -438,7 +438,7 @@ fn undo_of_a_time_out_restores_the_window() {
     }
     let window = d.bbr.cwnd();
     d.max = 100_000;
-    d.hook(|bbr, _| bbr.remember());
+    d.hook(|bbr, _| bbr.save());
     d.hook(|bbr, cx| bbr.on_timeout(cx, true));
     assert_eq!(d.bbr.cwnd(), MSS);
     let undone = Undone {

@@ -117,7 +117,7 @@ fn undo_restores_the_cubic_growth() {
             window: c.cwnd(),
             ssthresh: c.ssthresh(),
         };
-        c.remember();
+        c.save();
         lose(&mut c, &path);
         if timeout {
             c.on_timeout(&path.cx(c.cwnd()), true);

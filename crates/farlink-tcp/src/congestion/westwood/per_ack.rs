@@ -7,7 +7,7 @@ use crate::time::{Instant, Interval};
 /// Minimum interval of a sample after samples of zero. If an ACK arrives earlier, the interval of
 /// the last zero sample is added, because bytes over a tiny interval give a meaningless rate. Value
 /// from the authors' ns module.
-const LEAST_AFTER_ZEROS: Interval = Interval::from_millis(10);
+const MIN_INTERVAL_AFTER_ZEROS: Interval = Interval::from_millis(10);
 
 /// Bytes per second below which the estimate is set to zero.
 const NEGLIGIBLE: f64 = 1e-9;
@@ -74,7 +74,7 @@ impl Estimator for Tustin {
         }
         let mut idle = interval.as_nanos() / self.step.as_nanos();
         interval = interval - self.step * idle;
-        if idle > 0 && interval < LEAST_AFTER_ZEROS {
+        if idle > 0 && interval < MIN_INTERVAL_AFTER_ZEROS {
             interval = interval + self.step;
             idle -= 1;
         }
