@@ -215,7 +215,7 @@ impl Play {
         self.act(out);
         match verdict {
             Verdict::Forward if unread && packet == received => {
-                self.left.push_back(Left::Same(from))
+                self.left.push_back(Left::Same(from));
             }
             _ if unread => return Err(format!("{verdict:?} or changed")),
             Verdict::Forward => self.record_output(&packet),

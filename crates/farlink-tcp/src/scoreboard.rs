@@ -20,7 +20,7 @@ use crate::time::{Instant, Interval};
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
-    /// First position.
+    /// Position of the first byte.
     pub(crate) start: Offset,
     /// Length in sequence numbers, SYN and FIN included.
     pub(crate) len: u32,
