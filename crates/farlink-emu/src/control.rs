@@ -207,7 +207,8 @@ impl ControlState {
                             .live
                             .switch_channels(on, link.as_deref(), direction.as_deref())
                     })
-                    .ok_or(NO_ANSWER)??;
+                    .ok_or(NO_ANSWER)?
+                    .map_err(|e| e.to_string())?;
                 if count == 0 {
                     return Err(self.no_link(&expected.0.unwrap_or_default()));
                 }
@@ -260,7 +261,8 @@ impl ControlState {
         let text = loaded.to_json();
         self.remote
             .call(move |emulation, _| emulation.set(&expanded))
-            .ok_or(NO_ANSWER)??;
+            .ok_or(NO_ANSWER)?
+            .map_err(|e| e.to_string())?;
         self.text = text;
         Ok(())
     }

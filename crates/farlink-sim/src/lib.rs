@@ -45,7 +45,7 @@ mod xtp;
 
 pub use digest::digest;
 pub use farlink_scenario as scenario;
-pub use live::{LinkReport, Live, MAX_QUEUE, Refused};
+pub use live::{ChangeError, LinkReport, Live, MAX_QUEUE, Refused};
 pub use metrics::{Combine, Kind, Metric, Scope, metrics};
 pub use monitor::{Monitor, RunError};
 pub use numbers::Group;

@@ -12,9 +12,9 @@ use crate::world::Balance;
 use crate::world::{World, taps};
 #[cfg(test)]
 use farlink_agent::Agent;
-use farlink_channel::Channel;
 use farlink_channel::mobility::Point;
 use farlink_channel::rng::Streams;
+use farlink_channel::{Channel, ChannelError};
 use farlink_link::LinkConfig;
 use farlink_tcp::Instant;
 use farlink_wire::{
@@ -40,6 +40,25 @@ pub enum Refused {
     /// No route leads to this address, or the address is that of the sender or a multicast or
     /// broadcast address.
     NoHost(IpAddr),
+}
+
+/// Reason why [`Live::set`] or [`Live::switch_channels`] changed nothing.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// The scenario differs in a key that cannot be changed in a running network.
+    #[error(
+        "only rate, delay, overhead, service_time, queue, mark and channel of a link, and enabled \
+         of an agent, can be changed while packets cross it"
+    )]
+    OtherKey,
+    /// The link of this name has a link protocol, whose state depends on the link.
+    #[error(
+        "the link {0} runs a protocol of its own, and cannot be changed while packets cross it"
+    )]
+    Protocol(String),
+    /// The channel of this direction cannot be built.
+    #[error("{0}.{1}: {2}")]
+    Channel(String, &'static str, ChannelError),
 }
 
 /// Counters of one direction of a link.
@@ -235,7 +254,7 @@ impl Live {
     /// # Errors
     ///
     /// If anything else differs, or if a channel cannot be built. Nothing changes in either case.
-    pub fn set(&mut self, scenario: &Expanded) -> Result<(), String> {
+    pub fn set(&mut self, scenario: &Expanded) -> Result<(), ChangeError> {
         let (scenario, bounded) = bounded(scenario);
         let mut expected = scenario.clone();
         let same_links = expected.links.len() == self.scenario.links.len();
@@ -257,11 +276,7 @@ impl Live {
             new.spec.enabled = old.spec.enabled;
         }
         if !same_links || expected != self.scenario {
-            return Err(
-                "only rate, delay, overhead, service_time, queue, mark and channel of a link, and \
-                 enabled of an agent, can be changed while packets cross it"
-                    .into(),
-            );
+            return Err(ChangeError::OtherKey);
         }
         let streams = Streams::new(scenario.seed, self.run);
         let mut channels: Vec<(LinkConfig, Option<Channel>)> = Vec::new();
@@ -274,13 +289,13 @@ impl Live {
                 let changed = spec.channel != old.channel;
                 let id = LinkId::new(number, direction);
                 if spec != old && self.world.links.arq(id).is_some() {
-                    return Err(fixed(&new.name));
+                    return Err(ChangeError::Protocol(new.name.clone()));
                 }
                 let direction = direction.name();
                 let name = format!("link/{}/{direction}/change/{}", new.name, self.changes);
                 let built = changed.then(|| channel_to_end(spec, &streams, &new.name, &name));
-                let built = built.transpose();
-                let built = built.map_err(|e| format!("{}.{direction}: {e}", new.name))?;
+                let failed = |e| ChangeError::Channel(new.name.clone(), direction, e);
+                let built = built.transpose().map_err(failed)?;
                 channels.push((link_config(spec), built));
             }
         }
@@ -338,7 +353,7 @@ impl Live {
         on: bool,
         link: Option<&str>,
         direction: Option<&str>,
-    ) -> Result<usize, String> {
+    ) -> Result<usize, ChangeError> {
         let expected = |id: &LinkId| {
             link.is_none_or(|name| name == self.name(*id))
                 && direction.is_none_or(|name| name == id.direction().name())
@@ -346,7 +361,7 @@ impl Live {
         let chosen: Vec<_> = self.world.links.ids().filter(expected).collect();
         for &id in &chosen {
             if self.world.links.arq(id).is_some() {
-                return Err(fixed(self.name(id)));
+                return Err(ChangeError::Protocol(self.name(id).to_owned()));
             }
         }
         for &id in &chosen {
@@ -495,12 +510,6 @@ fn bounded(scenario: &Expanded) -> (Expanded, ById<LinkId, bool>) {
         }
     }
     (scenario, bounded)
-}
-
-fn fixed(link: &str) -> String {
-    format!(
-        "the link {link} runs a protocol of its own, and cannot be changed while packets cross it"
-    )
 }
 
 #[cfg(test)]
@@ -656,7 +665,7 @@ mod tests {
         };
         live.send(Instant::ZERO, 0, datagram(2)).unwrap();
         let other = scenario(&[("flows.0.size", "2 kB"), ("links.0.down.delay", "1 ms")]);
-        assert!(live.set(&other).is_err());
+        assert_eq!(live.set(&other), Err(ChangeError::OtherKey));
         live.set(&scenario(&[("links.0.down.delay", "2 ms")]))
             .unwrap();
         let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
@@ -689,6 +698,18 @@ mod tests {
         assert_eq!(live.switch_channels(true, None, Some("down")), Ok(2));
         live.send(at(3000), 0, datagram(2)).unwrap();
         assert!(arrivals(&mut live, 4_000_000_000).is_empty());
+    }
+
+    #[test]
+    fn links_with_a_protocol_cannot_be_changed() {
+        let protocol = ("links.0.arq.protocol".to_owned(), "mdlp".to_owned());
+        let mut live = live(std::slice::from_ref(&protocol));
+        let delay = ("links.0.down.delay".to_owned(), "2 ms".to_owned());
+        let changed = load(PATH, "test", &[protocol, delay]).unwrap();
+        let failed = ChangeError::Protocol("a-r".to_owned());
+        assert_eq!(live.set(&changed.expand().unwrap()), Err(failed.clone()));
+        assert_eq!(live.switch_channels(false, None, None), Err(failed));
+        assert_eq!(live.channels_off(), []);
     }
 
     /// If the queue of the sender's own first link refuses a packet, this is reported at once,

@@ -1,7 +1,7 @@
 //! TCP/IP header compression (RFC 1144) over whole runs.
 
 use crate::common::{expand, metric, result};
-use farlink_sim::{Live, Monitor, TraceOptions, scenario, trace};
+use farlink_sim::{ChangeError, Live, Monitor, TraceOptions, scenario, trace};
 use farlink_tcp::{Body, Flags, Instant, Segment, Seq};
 use farlink_wire::{NodeId, Packet, Payload};
 use serde_json::Value;
@@ -282,7 +282,7 @@ fn packets_of_real_programs_are_compressed_too() {
     let report = live.report(Instant::from_nanos(3_000_000_000));
     assert_eq!(report[0].metrics["vj_errors"], 1.0);
     let other = text.replace("\"rfc1144\"", "{ method = \"rfc1144\", slots = 3 }");
-    assert!(live.set(&expand(&other)).is_err());
+    assert_eq!(live.set(&expand(&other)), Err(ChangeError::OtherKey));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::allowance::take_off;
 use crate::clock::Clock;
 use crate::host::Port;
 use crate::unit::{Notices, Unit, UnitEvent};
+use farlink_sim::ChangeError;
 use farlink_sim::scenario::Expanded;
 use farlink_tcp::{Instant, Interval};
 use farlink_wire::Id;
@@ -47,7 +48,7 @@ impl Emulation {
     }
 
     /// Changes the running network to `scenario`.
-    pub(crate) fn set(&mut self, scenario: &Expanded) -> Result<(), String> {
+    pub(crate) fn set(&mut self, scenario: &Expanded) -> Result<(), ChangeError> {
         self.live.set(&self.with_tunnels(scenario).0)?;
         self.scenario = scenario.clone();
         Ok(())
