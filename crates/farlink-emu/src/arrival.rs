@@ -1,7 +1,7 @@
 //! Upper bound of the time that packets waited in a device before they were read.
 //!
 //! A device does not report arrival times, and the time stamps of [`crate::stamps`] may be
-//! incomplete. But the event loop knows times at which a device was empty: after it was drained,
+//! incomplete. But the event loop records times at which a device was empty: after it was drained,
 //! and while the loop slept without an event. A packet that is read later arrived after such a
 //! time.
 

@@ -108,7 +108,7 @@ pub(crate) fn flows(
         };
         let (sending, receiving) = (number(from)?, number(to)?);
         if sending == receiving {
-            return None; // it does not leave the host
+            return None; // The connection does not leave the host.
         }
         let waiting = waiting.entry((sending, receiving));
         let &mut (packets, bytes) = waiting.or_insert_with(|| waits(sending, receiving));

@@ -60,7 +60,7 @@ impl Control {
     }
 
     fn of(family: libc::c_int) -> io::Result<Self> {
-        // SAFETY: no pointers; the result is checked and owned by nobody else.
+        // SAFETY: no pointers; the result is checked, and has no other owner.
         let fd = unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
         let fd = Errno::result(fd)?;
         // SAFETY: just opened.

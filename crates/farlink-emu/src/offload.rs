@@ -132,7 +132,7 @@ pub(crate) fn split(
         // The kernel has put the sum of the pseudo-header into the checksum field.
         let mut checksum = folded(sum(&out[start..], 0));
         if at == start + 6 && checksum == [0, 0] {
-            checksum = [0xff, 0xff]; // UDP, where 0 stands for none (RFC 768)
+            checksum = [0xff, 0xff]; // UDP: 0 would mean "no checksum" (RFC 768)
         }
         out[at..at + 2].copy_from_slice(&checksum);
     }
@@ -194,7 +194,7 @@ fn split_parts(
         out[field..field + 2].fill(0);
         let mut checksum = folded(sum(&out[at..], pseudo(&out, protocol, len)));
         if !is_tcp && checksum == [0, 0] {
-            checksum = [0xff, 0xff]; // 0 stands for none (RFC 768)
+            checksum = [0xff, 0xff]; // 0 would mean "no checksum" (RFC 768)
         }
         out[field..field + 2].copy_from_slice(&checksum);
         each(out, true);

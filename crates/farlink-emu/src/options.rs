@@ -44,7 +44,7 @@ pub struct Options {
     pub sample: bool,
     /// Existing machines and namespaces to attach as hosts.
     pub attach: Vec<Attached>,
-    /// Host that stands for this machine, through which the other hosts reach the internet.
+    /// Host that represents this machine, through which the other hosts reach the internet.
     pub internet: Option<String>,
     /// Set if even an interface that carries the machine's own connections may be attached.
     pub force: bool,

@@ -15,7 +15,7 @@ pub(crate) struct DayTime(pub(crate) u64);
 /// Opens a packet socket, which receives nothing before it is bound.
 pub(crate) fn socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: no pointers; the result is checked and owned by nobody else.
+    // SAFETY: no pointers; the result is checked, and has no other owner.
     let fd = Errno::result(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
     // SAFETY: just opened.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })

@@ -368,7 +368,7 @@ fn claim(interface: &str) -> io::Result<OwnedFd> {
         *to = from as libc::c_char;
     }
     let len = size_of::<libc::sa_family_t>() + 1 + name.len();
-    // SAFETY: no pointers; the result is checked and owned by nobody else.
+    // SAFETY: no pointers; the result is checked, and has no other owner.
     let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
     // SAFETY: checked, and just opened.
     let fd = unsafe { OwnedFd::from_raw_fd(Errno::result(fd)?) };

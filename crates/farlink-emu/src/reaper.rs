@@ -104,7 +104,7 @@ fn begin(sweeper: &[String]) -> io::Result<Reaper> {
     // of the run.
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None)?;
     unshare(CloneFlags::CLONE_NEWPID)?;
-    // SAFETY: the child makes system calls alone, on what is there already.
+    // SAFETY: the child only makes system calls, on data that existed before the fork.
     match unsafe { fork() }? {
         ForkResult::Child => keep(farlink.as_raw_fd(), &prefix, &words),
         ForkResult::Parent { child } => {
@@ -124,7 +124,7 @@ fn begin(sweeper: &[String]) -> io::Result<Reaper> {
 
 /// Opens a descriptor that is readable when the process has ended (`pidfd_open(2)`, Linux 5.3).
 fn watch_of(process: u32) -> io::Result<OwnedFd> {
-    // SAFETY: no pointers; the result is checked and owned by nobody else.
+    // SAFETY: no pointers; the result is checked, and has no other owner.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process as libc::pid_t, 0) };
     let fd = Errno::result(fd)?;
     // SAFETY: just opened.

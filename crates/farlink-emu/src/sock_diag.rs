@@ -68,7 +68,7 @@ pub(crate) fn open() -> io::Result<File> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: a new descriptor that nobody else has.
+    // SAFETY: a new descriptor without another owner.
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 

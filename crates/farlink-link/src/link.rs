@@ -388,8 +388,8 @@ impl Links {
         self[id].in_flight.get(others).map(|next| next.packet)
     }
 
-    /// Prefetches the packet that arrives after `others` other packets, and the one that leaves the
-    /// queue then.
+    /// Prefetches the packet that arrives after `others` other packets, and the packet that leaves
+    /// the queue at that time.
     #[inline]
     pub fn prefetch(&self, id: LinkId, others: usize) {
         self[id].prefetch(others);

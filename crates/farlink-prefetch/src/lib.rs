@@ -68,12 +68,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_is_asked_for_nothing_happens() {
+    fn prefetching_changes_nothing() {
         let things = [7_u64; 100];
         whole(&things);
         whole(&things[..0]);
         whole::<dyn std::fmt::Debug>(&things[99]);
-        lines(&things[99], 1000); // far behind its end
+        lines(&things[99], 1000); // Lines far behind the end of the value.
         boxed(&Some(Box::new(things)));
         boxed::<[u64; 100]>(&None);
         assert_eq!(things, [7; 100]);

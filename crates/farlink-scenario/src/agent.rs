@@ -291,7 +291,7 @@ impl AgentSpec {
         self.switch_at.iter().flatten().map(|at| at.0)
     }
 
-    /// Checks that the link has what the agent needs, and refuses keys without an effect.
+    /// Checks that the agent can work on the link, and refuses keys without an effect.
     fn check_link(&self, link: &ExpandedLink) -> Result<(), Problem> {
         if self.kind == AgentName::EbsnPlain && link.arq.is_none() {
             let message = "= \"ebsn-plain\" needs a link that sends again; write [links.arq] there, or \

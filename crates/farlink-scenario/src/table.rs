@@ -89,7 +89,7 @@ macro_rules! table {
     };
     (@keys $name:ident $by:tt [$(($key:ident [$type:ty] [$($default:expr)?]
         [$($range:expr, $unit:expr)?] $of:tt [$($needs:ident)?] [$($like:literal)?]))*] [$(($must:ident [$held:ty] [$bounds:expr, $measure:expr]))*]) => {
-        #[allow(dead_code, unused_variables, unreachable_pub)] // a table need not use all of this
+        #[allow(dead_code, unused_variables, unreachable_pub)] // Some tables use only a part.
         impl $name {
             /// Adds the facts of each entry to the schema of its key.
             fn note(table: &mut schemars::Schema) {
@@ -302,7 +302,7 @@ pub(crate) fn of<K: Serialize>(schema: &mut Schema, kinds: &[K]) {
 }
 
 #[cfg(test)]
-#[allow(unreachable_pub)] // what the macro makes is public
+#[allow(unreachable_pub)] // The macro makes public items.
 mod tests {
     use schemars::JsonSchema;
     use serde::Deserialize;

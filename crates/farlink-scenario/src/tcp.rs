@@ -152,8 +152,8 @@ impl TcpSpec {
             .map_err(|problem| ScenarioError::bare(&problem.within("tcp")))
     }
 
-    /// Returns keys with every parameter of `config`, so a resolved scenario states what was
-    /// simulated.
+    /// Returns keys with every parameter of `config`, so a resolved scenario has all
+    /// parameters of its run.
     pub fn from_config(variant: &str, config: &Config) -> Self {
         let keys = key::all().enumerate();
         Self {

@@ -128,7 +128,7 @@ fn beyond(done: &Value, link: usize, text: &str) -> f64 {
     }
 }
 
-/// 60 kbit/s for 2 s are 15,000 bytes, however many packets wait.
+/// 60 kbit/s for 2 s are 15,000 bytes, independent of the number of waiting packets.
 #[test]
 fn a_link_counts_departed_bytes() {
     let text = "duration = \"2 s\"\n[tcp]\nvariant = \"sack\"\ninitial_window = 20\n\

@@ -119,7 +119,7 @@ impl Receiver {
         farlink_prefetch::boxed(&self.holes);
     }
 
-    /// Prefetches what the parts fetched by [`Self::prefetch`] point to.
+    /// Prefetches the memory that the fields fetched by [`Self::prefetch`] point to.
     #[inline]
     pub(crate) fn prefetch_behind(&self) {
         if let Some(holes) = &self.holes {

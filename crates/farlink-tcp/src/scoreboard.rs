@@ -486,7 +486,7 @@ impl Scoreboard {
         if let Some(s) = self.segments.front_mut() {
             let len = u64::from(s.len);
             if s.is(SACKED) {
-                self.sacked -= len; // the peer dropped it again
+                self.sacked -= len; // The peer has discarded the segment.
                 self.segments_sacked -= 1;
             }
             if !s.is(LOST) {

@@ -280,7 +280,7 @@ impl Sender {
                 .spurious
                 .on_retransmit(now, range, detection);
             self.retransmitted_in_row = self.retransmitted_in_row.saturating_add(1);
-            self.flight.stop_timing(); // no ACK can tell this transmission from the earlier ones
+            self.flight.stop_timing(); // An ACK does not show which transmission it is for.
             if i == 0 && self.recovery.retransmits_again(&self.flight) && self.flight.timer_runs() {
                 self.flight.restart_timer_for_loss(now);
             }

@@ -149,7 +149,7 @@ fn window_updates_and_old_acks_are_no_duplicates() {
         Ack(100, 9, 0),
         Ack(100, 8, 0), // a window update
         Ack(100, 8, 0),
-        Ack(0, 8, 0),   // an old one
+        Ack(0, 8, 0),   // an old ACK
         Ack(100, 7, 1), // new SACK block
     ];
     assert_eq!(marks(&steps, 7), [false, false, true, false, true]);
@@ -183,7 +183,7 @@ fn unreadable_packets_pass_unchanged() {
     changed[0].corrupt = true;
     changed[1].corrupt = true;
     if let Payload::Raw(raw) = &mut changed[2].payload {
-        raw.spoil(); // its checksum was already wrong on arrival
+        raw.spoil(); // The checksum is wrong on arrival.
     }
     let piece = farlink_wire::fragment::Piece {
         offset: 0,

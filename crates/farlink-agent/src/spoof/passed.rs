@@ -35,7 +35,7 @@ impl Passed {
         self.ranges.drain(from + 1..to);
     }
 
-    /// Returns the end of the range that contains `place`, or else `place`. Removes all ranges
+    /// Returns the end of the range that contains `place`, otherwise `place`. Removes all ranges
     /// below.
     pub(super) fn end_of_run(&mut self, place: Seq) -> Seq {
         let below = self

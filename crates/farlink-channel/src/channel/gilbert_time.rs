@@ -11,7 +11,7 @@ use farlink_tcp::{Instant, Interval};
 /// Two-state Markov process in time. Every packet whose last bit is sent in the bad state is lost,
 /// and none in the good state.
 ///
-/// Both states last exponential times, whatever the number of packets. The state at time 0 is drawn
+/// Both states last exponential times, independent of the number of packets. The state at time 0 is drawn
 /// from the stationary distribution. Dwell times are drawn one after the other when packets need
 /// them, so the process does not depend on the traffic.
 #[derive(Clone, Debug)]

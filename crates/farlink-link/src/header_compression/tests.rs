@@ -103,8 +103,8 @@ fn datagrams_fragments_and_packets_out_of_turn_stay_uncompressed() {
     }
 }
 
-/// After a loss the next packets of the connection get wrong headers: they show what the receiver
-/// would see, and the checksum fails.
+/// After a loss, the decompressor rebuilds wrong headers for the next packets of the connection,
+/// and their checksum fails.
 #[test]
 fn packet_after_a_loss_has_wrong_headers() {
     let mut link = direction();

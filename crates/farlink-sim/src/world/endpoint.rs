@@ -11,7 +11,7 @@ use farlink_wire::{FlowId, Id, PacketId};
 
 impl World {
     /// Passes an arriving segment to its endpoint.
-    #[inline(never)] // what most segments take is inlined once
+    #[inline(never)] // Most segments take an inlined copy instead.
     pub(super) fn on_segment(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
         self.process_segment(number, flow, from_opener);
     }

@@ -259,7 +259,7 @@ impl PartialEq for Control {
     }
 }
 
-#[allow(clippy::missing_fields_in_debug)] // they are there, by their own names
+#[allow(clippy::missing_fields_in_debug)] // Each parameter is a field.
 impl fmt::Debug for Control {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct(self.algorithm.name);

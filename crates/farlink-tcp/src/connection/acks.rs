@@ -370,7 +370,7 @@ impl Connection {
         newly_sacked
     }
 
-    #[inline(never)] // what most ACKs take is inlined once
+    #[inline(never)] // Most ACKs take an inlined copy instead.
     fn process_new_ack(&mut self, now: Instant, segment: &Segment, ack: Offset, una: Offset) {
         self.process_new_ack_inline(now, segment, ack, una);
     }

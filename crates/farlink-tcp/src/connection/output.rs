@@ -227,7 +227,7 @@ impl Connection {
         self.build_ack(now, out);
     }
 
-    #[inline(always)] // of each ACK of an end that only receives
+    #[inline(always)] // Called for each ACK of an end that only receives.
     pub(super) fn build_ack(&mut self, now: Instant, out: &mut Segment) {
         self.recorder.emit(now, Record::AckSent);
         if self.recorder.on() {

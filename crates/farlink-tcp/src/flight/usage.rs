@@ -52,7 +52,7 @@ impl CwndUsage {
     }
 
     /// Returns whether the window may grow: it was full, or, in slow start with window
-    /// `slow_start`, at least half of it was used, because slow start doubles what was used.
+    /// `slow_start`, at least half of it was used, because slow start doubles the used part.
     #[inline]
     pub(crate) fn limited(&self, slow_start: impl FnOnce() -> Option<u64>) -> bool {
         self.full || slow_start().is_some_and(|cwnd| cwnd < 2 * self.most)

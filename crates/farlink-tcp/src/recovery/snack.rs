@@ -39,7 +39,7 @@ impl Flight {
         }
         let another = self.loss.in_recovery;
         if another && missed.start < self.loss.recover {
-            return; // of the window that this recovery repairs
+            return; // This recovery repairs the range.
         }
         recorder.loss(now, Mark::FastRetransmit, Reason::Snack);
         let loss = Loss { sent_at: missed.at };

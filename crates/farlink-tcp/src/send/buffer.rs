@@ -137,7 +137,7 @@ impl SendBuffer {
         }
     }
 
-    #[inline(always)] // as its caller
+    #[inline(always)] // Its caller is inlined as well.
     pub(crate) fn body(&self, start: Offset, len: u32) -> Body {
         match &self.written {
             Some(written) if !written.bytes.is_empty() => written.body(start, len),
@@ -145,7 +145,7 @@ impl SendBuffer {
         }
     }
 
-    #[inline(always)] // of each ACK, and nearly always there are no bytes
+    #[inline(always)] // Called for each ACK, nearly always without stored bytes.
     pub(super) fn release(&mut self, una: Offset) {
         if self.written.is_some() {
             self.release_written(una);

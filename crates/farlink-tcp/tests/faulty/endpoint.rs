@@ -103,7 +103,7 @@ impl Endpoint {
             syn_data: 0,
         };
         if active {
-            this.write(goal.min(2_000)); // before the SYN leaves, which may take it along
+            this.write(goal.min(2_000)); // Before the SYN leaves, because a SYN may carry data.
         }
         this
     }
@@ -121,7 +121,7 @@ impl Endpoint {
     /// Performs an action of the application: a write, a read, or a close after all writes.
     pub(crate) fn act(&mut self, now: Instant, chance: &mut Chance) {
         if self.connection.state() == State::Listen {
-            return; // nobody to talk to yet
+            return; // The connection has no peer yet.
         }
         let want = chance
             .pick(&[1, 100, 3_000, 20_000])

@@ -150,7 +150,7 @@ impl Victim {
             }
             State::CloseWait | State::LastAck => self.deliver(fin, 1, 1, plain()),
             _ => {
-                self.write(5_000); // some of it in flight
+                self.write(5_000); // A part of the data is in flight.
             }
         }
         self.poll_until_idle();
@@ -317,7 +317,7 @@ impl Victim {
         let c = &self.connection;
         c.recount();
         if c.state() == State::Listen {
-            self.una = 0; // a reset sent it back to the start
+            self.una = 0; // A reset returned the connection to LISTEN.
         }
         assert!(c.snd_una() >= self.una && c.snd_una() <= c.snd_max());
         self.una = c.snd_una();

@@ -66,7 +66,7 @@ fn equations_9_to_11_give_the_fades_of_the_study() {
     assert!((1.0 / (between + fade) - 4.68).abs() < 0.01);
     assert!((fade - 0.214e-3).abs() < 0.001e-3, "{fade}");
     assert!((between - 0.2136).abs() < 0.001, "{between}");
-    // The share of time in fades is 1 - exp(-rho^2), whatever the speed.
+    // The share of time in fades is 1 - exp(-rho^2) at any speed.
     for kmh in [15.0, 75.0, 120.0] {
         let [between, fade] = Fading::from_motion(kmh / 3.6, 850e6, n, t)
             .unwrap()

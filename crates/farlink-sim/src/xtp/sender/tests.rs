@@ -70,7 +70,7 @@ fn data_covered_by_later_report_is_not_retransmitted() {
     let mut sender = sender(&spec());
     send(&mut sender, 0..=9);
     sender.on_status(at(10), status(0, 2, &[]), 8); // packets 0 to 4 seem to be lost
-    sender.on_status(at(10), status(3, 3, &[(4, 5), (6, 9)]), 8); // three of them were late
+    sender.on_status(at(10), status(3, 3, &[(4, 5), (6, 9)]), 8); // Packets 0 to 2 were late.
     assert_eq!(send(&mut sender, 10..=12), [3, 5, 10]);
 }
 

@@ -173,7 +173,7 @@ fn congestion_avoidance_adds_half_the_root_of_rho() {
     assert_eq!(grown(&[], 600, 31, 0, 1), 75); // branch 2
     assert_eq!(grown(&[], 600, 32, 0, 1), 25); // branch 1, flight
     assert_eq!(grown(&[], 600, 31, 9, 9), 25); // branch 1, not past recover
-    assert_eq!(grown(&[], 600, 31, 9, 10), 75); // branch 2, past it
+    assert_eq!(grown(&[], 600, 31, 9, 10), 75); // branch 2, past recover
     assert_eq!(grown(&[], 600, 32, 9, 10), 25);
     // Below the breakpoint growth is Reno's, or as printed: rho = 1 gives half of it.
     assert_eq!(grown(&[], 10, 31, 0, 1), 25);

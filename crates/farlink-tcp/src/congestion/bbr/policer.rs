@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn an_interval_with_less_loss_goes_on_for_sixteen_rounds_at_most() {
         let mut policer = Policer::default();
-        rounds(&mut policer, 1, 16, 19_000); // 19 % of what is delivered
+        rounds(&mut policer, 1, 16, 19_000); // Lost are 19 % of the delivered bytes.
         assert!(policer.sampling && policer.bandwidth.is_none());
         rounds(&mut policer, 17, 1, 19_000);
         assert!(!policer.sampling);
