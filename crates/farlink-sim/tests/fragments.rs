@@ -154,8 +154,8 @@ fn fragments_go_as_frames_over_a_link_with_a_protocol() {
     );
 }
 
-/// A datagram of a real program is cut as bytes. With DF it is dropped, and its host gets a message
-/// 20 ms after it was sent.
+/// A datagram of a real program is fragmented. With DF it is dropped, and its host gets a message 20
+/// ms after it was sent.
 #[test]
 fn packets_of_real_programs_are_cut_or_refused() {
     let scenario = expand(&path("mtu = \"576 B\"", "size = \"1 kB\""));

@@ -75,7 +75,8 @@ fn packets_stay_in_order_at_a_host() {
     assert!(metric(&run, "delay_mean") > BASE + 0.005);
 }
 
-/// The jitter of a host has its own random stream, so the channel loses the same packets with it.
+/// The jitter of a host has its own random stream, so the jitter does not change which packets the channel
+/// loses.
 #[test]
 fn the_channel_draws_the_same_with_and_without_jitter() {
     let channel = "loss = 0.05, jitter = { distribution = \"exponential\", mean = \"1 ms\" }";

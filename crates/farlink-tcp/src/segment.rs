@@ -312,8 +312,8 @@ impl Options {
         !self.has_rare || **self == RareOptions::NONE
     }
 
-    /// Bytes of the options in a header, padded to a multiple of four the way
-    /// common stacks lay them out (each option aligned on its own).
+    /// Bytes of the options in a header. As in common stacks, options are padded to multiples of
+    /// four bytes.
     #[inline]
     pub fn wire_len(&self) -> u32 {
         if self.has_rare {

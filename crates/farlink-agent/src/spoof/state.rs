@@ -12,8 +12,8 @@ use farlink_tcp::rto::RttEstimator;
 use farlink_tcp::{Flags, Instant, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps};
 use farlink_wire::packet::Packet;
 
-/// Memory (bytes) that a cached segment takes in addition to its data. It makes the buffer limit
-/// small segments too.
+/// Memory (bytes) that a cached segment takes in addition to its data. Because of it, the buffer
+/// also limits the number of small segments.
 const SEGMENT_COST: u64 = 128;
 
 /// Connection whose data flows to the wireless side.

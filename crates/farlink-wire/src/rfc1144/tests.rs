@@ -201,8 +201,8 @@ fn compressed_headers_match_rfc1144() {
     }
 }
 
-/// Packets of two alternating connections all have their connection number. If the number may not
-/// be omitted, so do all packets, and the longest header has 16 bytes.
+/// The connection number is omitted while the connection stays the same. Without `compress_slot`
+/// all packets have the number, and the longest header has 16 bytes.
 #[test]
 fn connection_number_is_sent_when_it_changes() {
     let (mut ends, mut a) = begun();
