@@ -38,8 +38,8 @@ pub(crate) fn edit(text: &str, edits: &[(String, Option<String>)]) -> Result<Str
 fn parse(text: &str) -> Result<DocumentMut, Failure> {
     text.parse().map_err(|fault: toml_edit::TomlError| {
         let line = fault.span().map(|span| {
-            let before = &text.as_bytes()[..span.start.min(text.len())];
-            1 + before.iter().filter(|&&byte| byte == b'\n').count()
+            let before = text.get(..span.start).unwrap_or(text);
+            1 + before.matches('\n').count()
         });
         let words: Vec<_> = fault.message().split_whitespace().collect();
         Failure::at(words.join(" "), line, None)

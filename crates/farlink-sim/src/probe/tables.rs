@@ -213,6 +213,17 @@ pub(crate) static QUANTITIES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 /// Time, flow and side of a row of an end.
 pub(super) type AtEnd = (Instant, u32, u8);
 
+/// Sorts rows by time; rows of one time keep their order. Sorts indices, so that the code of the sort
+/// is not there once for each table.
+fn in_order<R: Copy>(rows: Vec<R>, time: fn(&R) -> Instant) -> Vec<R> {
+    if rows.is_sorted_by_key(time) {
+        return rows;
+    }
+    let mut order: Vec<(Instant, usize)> = rows.iter().map(time).zip(0..).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, row)| rows[row]).collect()
+}
+
 /// Declares the tables: the type of a row, and the columns that its fields are stored in. A row
 /// belongs to an `end` of a flow, a `flow` or a `link`.
 macro_rules! tables {
@@ -264,8 +275,8 @@ macro_rules! tables {
         impl $row {
             pub(super) const NAME: &'static str = $name;
 
-            pub(super) fn table(mut rows: Vec<Self>) -> Table {
-                rows.sort_by_key(|r| r.time);
+            pub(super) fn table(rows: Vec<Self>) -> Table {
+                let rows = in_order(rows, |r| r.time);
                 let time = rows.iter().map(|r| r.time.as_nanos() as i64).collect();
                 Table {
                     name: Self::NAME,
