@@ -1,6 +1,9 @@
 // The engine under node, by its functions alone: for measurements and for the comparison of digests.
 import { readFileSync } from "node:fs";
+import { TextDecoder, TextEncoder } from "node:util";
 import { gunzipSync } from "node:zlib";
+
+const { WebAssembly } = globalThis;
 
 export const FAILED = 2;
 

@@ -1,5 +1,6 @@
 // Times runs of the engine under node: the first of each, and the median of the later ones.
 // `node tools/bench.mjs [public/engine.wasm.gz]`
+import { performance } from "node:perf_hooks";
 import { open } from "./abi.mjs";
 
 const path = process.argv[2] ?? new URL("../public/engine.wasm.gz", import.meta.url);
