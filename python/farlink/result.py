@@ -452,6 +452,7 @@ class Result:
         table_format: str = "parquet",
         plots: bool = False,
         figure: str | None = None,
+        packets: bool = False,
         snaplen: int | None = None,
         jobs: int = 1,
         size: "Size | None" = None,
@@ -462,11 +463,12 @@ class Result:
 
         The files are result.json, <tcp>/<trace>.parquet (or .csv), with `snaplen` <tcp>/<capture
         point>.pcapng, and with `plots` plots/*.png and plots/*.svg. `figure` adds the
-        figures of one kind, such as ladder. Returns their paths. All files are put into the
-        directory or none. Files of an earlier call are removed, and files of other
-        programs are kept (a list in the directory distinguishes them). A figure that cannot be
-        drawn is omitted with a `FigureWarning`. Up to `jobs` processes draw, with `size` and
-        `fonts` as in `plot.save`. `tell` is called with the name of each part before it is written.
+        figures of one kind, such as ladder, and `packets` the trace packets. Returns their
+        paths. All files are put into the directory or none. Files of an earlier call are
+        removed, and files of other programs are kept (a list in the directory distinguishes
+        them). A figure that cannot be drawn is omitted with a `FigureWarning`. Up to `jobs`
+        processes draw, with `size` and `fonts` as in `plot.save`. `tell` is called with the name
+        of each part before it is written.
         """
         base = Path(directory)
         with folder.filling(base, last="result.json") as stage:
@@ -477,6 +479,7 @@ class Result:
                 table_format=table_format,
                 plots=plots,
                 figure=figure,
+                packets=packets,
                 snaplen=snaplen,
                 jobs=jobs,
                 size=size,
@@ -492,6 +495,7 @@ class Result:
         table_format: str | None = None,
         plots: bool = False,
         figure: str | None = None,
+        packets: bool = False,
         snaplen: int | None = None,
         jobs: int = 1,
         size: "Size | None" = None,
@@ -499,7 +503,7 @@ class Result:
         tell: "Callable[[str], None] | None" = None,
     ) -> list[Path]:
         """Write the files of `save` other than the result; without `table_format` no traces."""
-        self.probe_all(snaplen=snaplen, jobs=jobs)
+        self.probe_all(snaplen=snaplen, packets=packets or figure == "ladder", jobs=jobs)
         tasks: list[FileTask] = []
         if plots:
             tasks += self.plot.tasks(directory / "plots", size=size, fonts=fonts)
@@ -509,7 +513,12 @@ class Result:
             tasks += [
                 (
                     f"traces of {tcp}",
-                    partial(self.probe(tcp).write, files.inside(directory, tcp), table_format),
+                    partial(
+                        self.probe(tcp).write,
+                        files.inside(directory, tcp),
+                        table_format,
+                        packets=packets,
+                    ),
                 )
                 for tcp in self.tcp
             ]

@@ -138,8 +138,10 @@ class Trace:
             arrays[name] = values
         return arrays
 
-    def write(self, directory: Path, table_format: str) -> list[Path]:
+    def write(self, directory: Path, table_format: str, *, packets: bool = True) -> list[Path]:
         """Write every collected trace to `directory`, each file completely or not at all.
+
+        Without `packets` the trace packets is left out.
 
         CSV puts the unit into the name of the column (`cwnd_B`, `time_s`).
         """
@@ -147,7 +149,7 @@ class Trace:
             known = " or ".join(FORMATS)
             raise ScenarioError(f"format {table_format!r} is not known; write {known}")
         written = []
-        for name in self.names:
+        for name in (name for name in self.names if packets or name != PACKETS):
             path = directory / f"{name}.{table_format}"
             with files.replacing(path) as temporary:
                 if table_format == "parquet":

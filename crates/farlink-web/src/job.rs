@@ -109,7 +109,7 @@ impl Job {
         let head = json!({
             "tcp": self.tcp, "run": self.run, "digest": digest, "events": trace.outcome.events,
             "simulated": trace.outcome.simulated.as_secs_f64(), "tables": tables,
-            "story": lines.iter().map(told).collect::<Vec<_>>(),
+            "story": lines.iter().map(sentence).collect::<Vec<_>>(),
         });
         let mut text = head.to_string();
         text.pop();
@@ -121,14 +121,14 @@ impl Job {
 }
 
 /// Formats a sentence of the story; `packet` is absent for an event without a packet.
-fn told(line: &StoryLine) -> Value {
-    let mut told = json!({
+fn sentence(line: &StoryLine) -> Value {
+    let mut row = json!({
         "time": line.time.as_secs_f64(), "flow": line.flow, "side": line.side, "text": line.text,
     });
     if let Some(packet) = line.packet {
-        told["packet"] = packet.into();
+        row["packet"] = packet.into();
     }
-    told
+    row
 }
 
 fn place(column: &Named) -> Value {

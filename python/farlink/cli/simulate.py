@@ -48,30 +48,21 @@ def simulate(
     """Simulate, print a table and write the files that the options of `farlink run` request."""
     draws = plot or figure is not None
     _check(table_format, pcap=pcap, snaplen=snaplen, plot=draws, size=figure_size, fonts=fonts)
-    if figure not in (None, *FIGURES):
-        raise ScenarioError(f"--figure {figure}: write one of {', '.join(FIGURES)}")
-    if story is not None and story < 0:
-        raise ScenarioError(f"--story {story}: write 0 (all sentences) or more")
+    _check_packets(out, packets=packets, figure=figure, story=story)
     contents: _Contents = {
         "size": None if figure_size is None else paper.written_size(figure_size),
         "fonts": None if fonts is None else paper.read_fonts(fonts),
         "plots": plot,
         "figure": figure,
+        "packets": packets,
         "snaplen": (snaplen or 0) if pcap else None,
         "jobs": jobs if jobs is not None else (os.cpu_count() or 1),
     }
-    if packets and out is None:
-        raise ScenarioError("--packets has no effect without --out; add --out DIR or leave it out")
-    where = source.find(scenario)
-    directory = out
-    if directory is None and (draws or pcap):
-        directory = files.inside(Path("farlink-out"), files.as_name(where.name))
     # All options are checked before the first run starts.
+    directory = _directory(scenario, out, needed=draws or pcap)
     json_to_stdout = text.is_standard_output(json_file)
     if json_file is not None and not json_to_stdout:
         files.check_file(json_file)
-    if directory is not None:
-        files.check_directory(directory)
     imports = _import_plots() if draws and contents["jobs"] > 1 else None
     stopped: Interrupted | None = None
     try:
@@ -96,19 +87,13 @@ def simulate(
             text.write_json(json_file, result.pieces())
             tell(lambda: text.line(f"result: {json_file}"))
         if stopped is None and directory is not None:
-            if packets or figure == "ladder":
-                with progress.simulating(quiet) as watch:
-                    result.probe_all(packets=True, progress=watch, jobs=contents["jobs"])
             _write(result, out, directory, table_format, contents, imports, quiet=quiet)
             tell(lambda: text.line(f"files: {directory}/"))
         elif out is not None:
             with folder.filling(out, last="result.json") as stage:
                 result.to_json(stage / "result.json")
     if stopped is not None:
-        kept = [str(json_file)] if json_file is not None else []
-        kept += [str(out / "result.json")] if out is not None else []
-        where_kept = f"; {' and '.join(kept)} has them, without traces" if kept else ""
-        raise text.Stopped(f"{stopped}{where_kept}")
+        raise _stopped(stopped, json_file, out)
 
 
 class _Contents(TypedDict):
@@ -116,6 +101,7 @@ class _Contents(TypedDict):
 
     plots: bool
     figure: str | None
+    packets: bool
     snaplen: int | None
     jobs: int
     size: "paper.Size | None"
@@ -142,6 +128,36 @@ def _check(
             raise ScenarioError(f"{option} has no effect without --plot; add it")
 
 
+def _stopped(stopped: Interrupted, json_file: Path | None, out: Path | None) -> text.Stopped:
+    """Return the error of an interrupted run, with the files that have its finished part."""
+    kept = [str(json_file)] if json_file is not None else []
+    kept += [str(out / "result.json")] if out is not None else []
+    where_kept = f"; {' and '.join(kept)} has them, without traces" if kept else ""
+    return text.Stopped(f"{stopped}{where_kept}")
+
+
+def _directory(scenario: str, out: Path | None, *, needed: bool) -> Path | None:
+    """Return the directory for files: `out`, or if `needed` one with the name of the scenario."""
+    name = source.find(scenario).name
+    directory = out
+    if directory is None and needed:
+        directory = files.inside(Path("farlink-out"), files.as_name(name))
+    if directory is not None:
+        files.check_directory(directory)
+    return directory
+
+
+def _check_packets(
+    out: Path | None, *, packets: bool, figure: str | None, story: int | None
+) -> None:
+    if packets and out is None:
+        raise ScenarioError("--packets has no effect without --out; add --out DIR or leave it out")
+    if figure not in (None, *FIGURES):
+        raise ScenarioError(f"--figure {figure}: write one of {', '.join(FIGURES)}")
+    if story is not None and story < 0:
+        raise ScenarioError(f"--story {story}: write 0 (all sentences) or more")
+
+
 def _write(
     result: "Result",
     out: Path | None,
@@ -155,7 +171,8 @@ def _write(
     """Write captures and plots to the directory; with --out also the result and its traces."""
     with progress.simulating(quiet) as watch:
         snaplen, jobs = contents["snaplen"], contents["jobs"]
-        result.probe_all(snaplen=snaplen, progress=watch, jobs=jobs)
+        packets = contents["packets"] or contents["figure"] == "ladder"
+        result.probe_all(snaplen=snaplen, packets=packets, progress=watch, jobs=jobs)
     if imports is not None:
         imports.join()
     with progress.writing(quiet) as tell:
