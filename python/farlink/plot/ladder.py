@@ -237,7 +237,7 @@ def _label(length: float, seq: float, ack: float, flags: int, own: float, other:
 
 def _time_lines(axes: "Axes", limits: tuple[float, float], path: _Path) -> None:
     """Draw a vertical line for each node, with time downwards."""
-    axes.set_xlim(-0.1, 1.1)
+    axes.set_xlim(-0.2, 1.14)
     axes.set_ylim(limits[1], limits[0])
     unit, factor = ("ms", 1e3) if limits[1] < 1 else ("s", 1.0)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value * factor:,.6g}")
@@ -339,9 +339,12 @@ def _tell(axes: "Axes", view: View, tcp: str, limits: tuple[float, float]) -> No
     size = max(points(_LABEL), _LEAST_LABEL)
     inches = 0.8 * axes.figure.get_figheight()  # type: ignore[union-attr]
     step = 1.3 * size / 72 / inches * (limits[1] - limits[0])
+    # An agent may do the same at each of many ACKs.
+    first = lines["text"] != lines["text"].shift()
+    counts = first.cumsum().value_counts(sort=False)
     texts = [
-        (float(time), textwrap.wrap(str(text), characters(34)))
-        for time, text in zip(lines["time"], lines["text"], strict=True)
+        (float(time), textwrap.wrap(f"{text} ({n} times)" if n > 1 else text, characters(34)))
+        for time, text, n in zip(lines["time"][first], lines["text"][first], counts, strict=True)
     ]
     while texts and sum(len(text) + 0.4 for _, text in texts) * step > limits[1] - limits[0]:
         texts.pop()
