@@ -11,7 +11,7 @@ import pytest
 import farlink as fl
 from farlink import _farlink, columns, registry, source
 from farlink.plot.data import Columns
-from farlink.trace import NAMES, round_bin
+from farlink.trace import NAMES, PACKETS, round_bin
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -171,7 +171,7 @@ def test_wrong_traces(result: fl.Result, name: str, bin_s: float | None, message
 def test_parquet_and_csv_hold_the_same(result: fl.Result, tmp_path: Path) -> None:
     result.save(tmp_path / "p")
     result.save(tmp_path / "c", table_format="csv")
-    for name in NAMES:
+    for name in (name for name in NAMES if name != PACKETS):
         parquet = pd.read_parquet(tmp_path / "p" / "sack" / f"{name}.parquet")
         csv = pd.read_csv(tmp_path / "c" / "sack" / f"{name}.csv")
         table = result.trace(name, tcp="sack").drop(columns="tcp")

@@ -439,17 +439,20 @@ impl Decompressor {
         put_half(state, 4, ident);
         let total = state.len() as u32 + data;
         put_half(state, 2, total as u16);
-        put_half(state, 10, 0);
-        let mut sum: u32 = (0..tcp)
-            .step_by(2)
-            .map(|at| u32::from(half(state, at)))
-            .sum();
-        while sum > 0xffff {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        put_half(state, 10, !(sum as u16));
+        write_checksum(state, tcp);
         Ok(())
     }
+}
+
+/// Writes the checksum of an IPv4 header of `len` bytes.
+fn write_checksum(header: &mut [u8], len: usize) {
+    put_half(header, 10, 0);
+    let words = (0..len).step_by(2).map(|at| u32::from(half(header, at)));
+    let mut sum: u32 = words.sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    put_half(header, 10, !(sum as u16));
 }
 
 #[cfg(test)]

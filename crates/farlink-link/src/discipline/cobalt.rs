@@ -1,8 +1,8 @@
 //! COBALT (Palmei and others 2019; CAKE's queue law): `CoDel` with a control law that also runs
 //! back, and BLUE for queues that `CoDel` does not hold.
 
-use super::Waiting;
 use super::codel::control_law;
+use super::queue::Waiting;
 use farlink_channel::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};
 

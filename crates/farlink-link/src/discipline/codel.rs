@@ -1,8 +1,8 @@
 //! `CoDel` (RFC 8289): drops or marks once the sojourn time has stayed above a target for an
 //! interval, then at intervals that shrink with the square root of the number of drops.
 
-use super::{Drops, Fifo, Leaving, Reason, Waiting};
-use crate::link::QueueLimit;
+use super::queue::{Drops, Fifo, Leaving, Reason, Waiting};
+use crate::link::config::QueueLimit;
 use farlink_tcp::{Instant, Interval};
 
 /// Parameters of `CoDel`.

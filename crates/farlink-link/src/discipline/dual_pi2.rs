@@ -1,8 +1,8 @@
 //! Dual queue with a coupled PI2 controller (RFC 9332, appendix A): a shallow queue for L4S traffic,
 //! and a queue for classic traffic whose drop probability is the square of a linear one.
 
-use super::{Drops, Fifo, Leaving, Reason, Waiting};
-use crate::link::QueueLimit;
+use super::queue::{Drops, Fifo, Leaving, Reason, Waiting};
+use crate::link::config::QueueLimit;
 use farlink_tcp::{Ecn, Instant, Interval};
 use farlink_wire::id::PacketId;
 

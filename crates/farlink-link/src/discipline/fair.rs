@@ -4,8 +4,8 @@
 use super::cobalt::{Cobalt, CobaltConfig, Head};
 use super::codel::{CodelConfig, Control};
 use super::pie::{Controller, MARKED_UP_TO, PieConfig};
-use super::{Drops, Fifo, Leaving, Reason, Waiting};
-use crate::link::QueueLimit;
+use super::queue::{Drops, Fifo, Leaving, Reason, Waiting};
+use crate::link::config::QueueLimit;
 use farlink_channel::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 use farlink_wire::id::PacketId;

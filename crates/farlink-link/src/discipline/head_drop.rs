@@ -1,8 +1,8 @@
 //! FIFO queue that drops its first packet for a new one when full, so that the sender learns of the
 //! loss earlier by the time that the queue holds.
 
-use super::{Drops, Fifo, Leaving, Reason, Waiting};
-use crate::link::QueueLimit;
+use super::queue::{Drops, Fifo, Leaving, Reason, Waiting};
+use crate::link::config::QueueLimit;
 
 /// FIFO queue that drops at its head.
 #[derive(Debug)]

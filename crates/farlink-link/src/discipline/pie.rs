@@ -1,8 +1,8 @@
 //! PIE (RFC 8033): a proportional-integral controller of the drop probability, so that the queueing
 //! delay keeps to a target.
 
-use super::{Drops, Fifo, Leaving, Reason, Waiting};
-use crate::link::QueueLimit;
+use super::queue::{Drops, Fifo, Leaving, Reason, Waiting};
+use crate::link::config::QueueLimit;
 use farlink_channel::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 

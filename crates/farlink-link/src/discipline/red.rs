@@ -1,8 +1,8 @@
 //! RED (Floyd and Jacobson 1993), gentle (Floyd 2000) and adaptive (Floyd, Gummadi and Shenker
 //! 2001): drops or marks with a probability that grows with the mean queue.
 
-use super::{Drops, Fifo, Leaving, Reason, Waiting};
-use crate::link::QueueLimit;
+use super::queue::{Drops, Fifo, Leaving, Reason, Waiting};
+use crate::link::config::QueueLimit;
 use farlink_channel::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 

@@ -3,8 +3,10 @@
 use super::cobalt::{Cobalt, Head};
 use super::codel::control_law;
 use super::pie::Controller;
+use super::queue::*;
 use super::*;
 use farlink_channel::rng::{Stream, Streams};
+use farlink_tcp::{Ecn, Interval};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
