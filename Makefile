@@ -161,10 +161,11 @@ test-emulator: $(EXTENSION) ## The tests of the emulator (Linux, root; skipped e
 	$(RUN) pytest -m "not long" -rs -n 6 --dist loadgroup tests/emulator
 
 # Every property is tried on 256 times the cases, and on new ones each time.
-test-long: $(EXTENSION) ## The tests that take minutes: half a million faults for every TCP, long statistics
+test-long: $(EXTENSION) $(WEB) ## The tests that take minutes: half a million faults for every TCP, long statistics
 	$(CARGO) test $(LOCKED) --release --workspace -- --ignored
 	PROPTEST_CASES=25600 $(CARGO) test $(LOCKED) --release --workspace --lib --tests
 	$(RUN) pytest -m long -rs tests || test $$? = 5 # 5: there is none
+	cd web && FARLINK_LONG=1 npm run --silent browser -- lesson-hints
 
 # On a CI machine the extension is built before clippy takes cargo's lock: the longest tests wait for it.
 lint: $(TOOLS) $(if $(CI),| $(EXTENSION)) ## Format, clippy, documentation links, ruff and mypy, all without changing a file

@@ -63,7 +63,7 @@ test("plays, pauses, steps and goes back", async ({ page }) => {
 
 test("tells the story of a packet that is clicked", async ({ page }) => {
   await open(page);
-  const lost = page.locator(".packets-story button", { hasText: /lost|dropped/i }).first();
+  const lost = page.locator(".packets-story button", { hasText: /loses segment/i }).first();
   await lost.click();
   const details = page.locator(".packets-details");
   await expect(details.locator("h3")).toContainText("Segment");
