@@ -601,6 +601,7 @@ PLAIN = [
     "run --jobs=2 --json r.json small --out d --pcap --snaplen 64 --plot --format csv --quiet",
     "run small --plot --figure-size column --fonts tex",
     "run small --seed 1 --seed 2",
+    "run small --out d --packets --figure ladder --story 0",
 ]
 OTHER = [
     "run",

@@ -26,7 +26,18 @@ y = "goodput"
 x = "tcp"
 """
 
-MODULES = {"scipy", "duckdb", "pyarrow", "optuna", "SALib", "distributed", "sgp4", "itur", "xarray"}
+MODULES = {
+    "scipy",
+    "duckdb",
+    "pyarrow",
+    "optuna",
+    "SALib",
+    "distributed",
+    "sgp4",
+    "itur",
+    "xarray",
+    "anywidget",
+}
 """Modules that only extras or tests install."""
 
 BLOCKED = f"""

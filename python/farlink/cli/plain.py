@@ -22,11 +22,18 @@ _ONCE: dict[str, tuple[str, Callable[[str], Any]]] = {
     "--out": ("out", Path),
     "--snaplen": ("snaplen", int),
     "--format": ("table_format", str),
+    "--figure": ("figure", str),
+    "--story": ("story", int),
     "--figure-size": ("figure_size", str),
     "--fonts": ("fonts", str),
 }
 
-_SWITCHES = {"--pcap": "pcap", "--plot": "plot", "--quiet": "quiet"}
+_SWITCHES = {
+    "--packets": "packets",
+    "--pcap": "pcap",
+    "--plot": "plot",
+    "--quiet": "quiet",
+}
 
 
 def options_of_run(arguments: list[str]) -> dict[str, Any] | None:
