@@ -102,6 +102,21 @@ def test_files_are_served_with_types_and_headers(folder: Path) -> None:
     in_server(Site(contents(folder)), work)
 
 
+def test_texts_are_compressed_for_browsers_that_accept_gzip(folder: Path) -> None:
+    async def work(where: str) -> None:
+        accepts = {"Accept-Encoding": "gzip, br"}
+        _, headers, body = await asyncio.to_thread(get, where, "/assets/main.js", **accepts)
+        assert headers["Content-Encoding"] == "gzip"
+        assert headers["Content-Length"] == str(len(body))
+        assert gzip.decompress(body) == b"export {};"
+        _, headers, body = await asyncio.to_thread(get, where, "/engine.wasm.gz", **accepts)
+        assert (headers["Content-Encoding"], body) == (None, b"\x1f\x8b")
+        _, headers, body = await asyncio.to_thread(get, where, "/assets/main.js")
+        assert (headers["Content-Encoding"], body) == (None, b"export {};")
+
+    in_server(Site(contents(folder)), work)
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
 import { extname, join, normalize, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 
 const port = Number(process.argv[2] ?? 4173);
 const built = fileURLToPath(new URL("../../python/farlink/web", import.meta.url));
@@ -17,6 +18,9 @@ const types = {
   ".gz": "application/octet-stream",
 };
 
+// Texts are sent compressed, as static hosts and `farlink live` do.
+const shrinks = new Set([".html", ".js", ".css", ".json", ".svg"]);
+
 createServer((request, response) => {
   const path = new URL(request.url ?? "/", "http://host").pathname;
   const file = normalize(join(root, path === "/" ? "index.html" : decodeURIComponent(path)));
@@ -27,7 +31,12 @@ createServer((request, response) => {
   readFile(file).then(
     (body) => {
       const type = types[extname(file)] ?? "application/octet-stream";
-      response.writeHead(200, { "content-type": type, "cache-control": "no-store" }).end(body);
+      const headers = { "content-type": type, "cache-control": "no-store" };
+      if (!shrinks.has(extname(file))) {
+        response.writeHead(200, headers).end(body);
+        return;
+      }
+      response.writeHead(200, { ...headers, "content-encoding": "gzip" }).end(gzipSync(body));
     },
     () => response.writeHead(404).end("not found"),
   );

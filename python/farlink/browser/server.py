@@ -1,12 +1,14 @@
 """Server of the page on loopback: static files, and a socket on the same port."""
 
 import asyncio
+import gzip
 import hmac
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from http import HTTPStatus
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
@@ -53,6 +55,9 @@ _HEADERS = {
     "Connection": "close",
 }
 """Headers of every answer but that of a socket."""
+
+_COMPRESSED = frozenset({".css", ".html", ".js", ".json", ".md", ".svg", ".toml", ".txt"})
+"""Endings of files that are sent compressed to browsers that accept gzip."""
 
 _HEAD = re.compile(rb"<head\b[^>]*>", re.IGNORECASE)
 
@@ -110,9 +115,10 @@ class Site:
             return None
         if not name and self.fragment:
             return _moved(f"{self.path()}index.html{self.fragment}")
-        return self._file(name or "index.html")
+        encodings = ", ".join(request.headers.get_all("Accept-Encoding"))
+        return self._file(name or "index.html", encodings)
 
-    def _file(self, name: str) -> Response:
+    def _file(self, name: str, encodings: str) -> Response:
         # Paths are looked up among the files in memory, so that none leads anywhere else.
         data = self.contents.get(name)
         if data is None:
@@ -121,7 +127,22 @@ class Site:
             meta = f'<meta name="farlink-live" content="{SOCKET}">'.encode()
             data = _HEAD.sub(lambda head: head[0] + meta, data, count=1)
         ending = PurePosixPath(name).suffix
-        return _response(HTTPStatus.OK, data, files.TYPES.get(ending, "application/octet-stream"))
+        shrinks = ending in _COMPRESSED and "gzip" in encodings
+        answer = _response(
+            HTTPStatus.OK,
+            _gzipped(data) if shrinks else data,
+            files.TYPES.get(ending, "application/octet-stream"),
+        )
+        if ending in _COMPRESSED:
+            answer.headers["Vary"] = "Accept-Encoding"
+        if shrinks:
+            answer.headers["Content-Encoding"] = "gzip"
+        return answer
+
+
+@lru_cache(maxsize=64)
+def _gzipped(data: bytes) -> bytes:
+    return gzip.compress(data, mtime=0)
 
 
 def _is_one_of(request: Request, header: str, allowed: list[str]) -> bool:
