@@ -66,7 +66,7 @@ def exceptions() -> list[Reason]:
 
 @dataclass(frozen=True)
 class Difference:
-    """Reason for cells of some TCPs that differ from their reference."""
+    """Reason why the cells of certain TCPs differ from the reference."""
 
     rows: Sequence[str]
     windows: Sequence[int]

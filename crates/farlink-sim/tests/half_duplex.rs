@@ -42,7 +42,7 @@ fn two_directions_share_the_capacity() {
     }
 }
 
-/// Every second segment is acknowledged, and the ACK takes time of the medium from the data.
+/// Every second segment is acknowledged, and no data is sent while the ACK occupies the medium.
 #[test]
 fn acknowledgments_take_the_time_of_data() {
     let flow = "[tcp]\ndelayed_ack = \"200 ms\"\nmss = \"1460 B\"\n\

@@ -195,8 +195,8 @@ mod tests {
         )
     }
 
-    /// Returns the standard error of the loss rate of the simple chain: that of independent loss,
-    /// multiplied by (1 + m) / (1 - m) under the root with m = 1 - p - r.
+    /// Returns the standard error of the loss rate of the simple chain. The standard error of
+    /// independent losses is multiplied by sqrt((1 + m) / (1 - m)), where m = 1 - p - r.
     fn loss_error(gilbert: &Gilbert) -> f64 {
         let memory = 1.0 - gilbert.p().get() - gilbert.r().get();
         rate_error(gilbert.mean_loss(), N) * ((1.0 + memory) / (1.0 - memory)).sqrt()

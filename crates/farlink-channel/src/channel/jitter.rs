@@ -211,8 +211,9 @@ mod tests {
             delays.windows(2).filter(|w| w[1] + MS < w[0]).count() as f64 / (N - 1) as f64
         };
         assert_eq!(overtakes(true), 0.0);
-        // X2 + s < X1 has probability exp(-s / mean) / 2. Neighbouring pairs share a packet, so the
-        // variance is at most 3 times that of independent pairs.
+        // A packet overtakes the one before it if X2 + s < X1, where X1 and X2 are their jitter and s
+        // is their spacing. The probability is exp(-s / mean) / 2. Neighbouring pairs share a packet,
+        // so the variance of the share is at most 3 times that of independent pairs.
         let expected = (-1.0f64 / 3.0).exp() / 2.0;
         assert_near(
             overtakes(false),

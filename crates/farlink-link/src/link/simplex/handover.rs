@@ -83,7 +83,8 @@ mod tests {
         assert_eq!(link.propagation.last_arrival, at(11_000_001));
     }
 
-    /// A disconnection with no packet in flight loses no packet after the reconnection.
+    /// If no packet is in flight at the disconnection, no packet sent after the reconnection is
+    /// lost.
     #[test]
     fn disconnection_of_empty_link_loses_no_packet() {
         let mut link = link();
