@@ -79,8 +79,11 @@ export class KeyAdder {
         }),
       ),
     );
+    // A key typed while the table was loading gets its note now.
+    if (this.#search.value) await this.#chosen();
   }
 
+  /** Shows the note of the typed key, and fills in its value unless one was typed meanwhile. */
   async #chosen(): Promise<void> {
     const path = this.#search.value.trim();
     const general = path.replace(/\.\d+(?=\.|$)/g, ".N");
@@ -93,8 +96,11 @@ export class KeyAdder {
       key?.choices?.map((value) => h("option", { value })),
     );
     if (!key) return;
+    const typed = this.#value.value;
     const value = await this.#app.engine.value(this.#app.state().toml, path).catch(() => undefined);
-    if (this.#search.value.trim() === path) this.#value.value = value ?? "";
+    if (this.#search.value.trim() === path && this.#value.value === typed) {
+      this.#value.value = value ?? "";
+    }
   }
 
   #write(value: string | null): void {

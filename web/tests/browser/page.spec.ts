@@ -108,6 +108,21 @@ test("any key is found in the list of keys, set and removed", async ({ page }) =
   await expect(editor(page)).not.toHaveValue(/initial_window/);
 });
 
+test("a key typed before the table of keys has loaded gets its note", async ({ page }) => {
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  await page.route(/tables/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await openGeo(page, ["sack"]);
+  await page.getByText("Any other key").click();
+  await page.getByLabel("Key", { exact: true }).fill("tcp.initial_window");
+  await expect(page.locator(".keys .note")).toHaveText("");
+  release();
+  await expect(page.locator(".keys .note")).toContainText("window");
+});
+
 test("an agent is set at a router, and a library scenario is loaded by its name", async ({
   page,
 }) => {
