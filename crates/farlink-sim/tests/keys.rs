@@ -40,7 +40,10 @@ const KEYS: &[Key] = &[
     ("ackp_karn", &[], &["true"]),
     ("nack", &[], &["true"]),
     ("timestamps", &[], &["true"]),
-    ("ecn", &[], &["true"]),
+    ("ecn", &[], &["true", "accecn"]),
+    ("ect1", &[("ecn", "true")], &["true", "false"]),
+    ("ecn_echo", &[("ecn", "true")], &["dctcp", "until-cwr"]),
+    ("accecn_option", &[("ecn", "accecn")], &["false"]),
     ("nagle", &[], &["off", "rfc896", "minshall"]),
     ("cwnd_validation", &[], &["false", "true"]),
     ("cwnd_limit", &[], &["receive-window"]),
@@ -203,6 +206,16 @@ reverse = "50 kB"
 [[links]]
 between = ["a", "b"]
 down = { rate = "1 Mbit/s", delay = "150 ms", queue = { packets = 12 }, mark = { packets = 8 } }
+[[flows]]
+from = "a"
+to = "b"
+size = "1 MB"
+"#,
+    // A queue that tells ECT(1) from ECT(0).
+    r#"
+[[links]]
+between = ["a", "b"]
+down = { rate = "2 Mbit/s", delay = "50 ms", queue = { packets = 60 }, discipline = "dualpi2" }
 [[flows]]
 from = "a"
 to = "b"

@@ -4,6 +4,7 @@
 //! retransmission time-out ([`RtoConfig`]) and receiver ([`ReceiverConfig`]). [`crate::variant`]
 //! has the named TCPs. Defaults follow today's standards.
 
+mod ecn;
 mod lifetime;
 mod notices;
 mod receiver;
@@ -11,6 +12,7 @@ mod recovery;
 mod timer;
 mod window;
 
+pub use ecn::{EcnConfig, EcnEcho, EcnMode};
 pub use lifetime::{KeepAlive, LifetimeConfig};
 pub use notices::NoticeConfig;
 pub use receiver::{DelayedAck, DummyReply, ReceiverConfig, SnackForm, WindowScale};
@@ -38,8 +40,8 @@ pub struct Config {
     pub nagle: Nagle,
     /// Timestamps option (RFC 7323).
     pub timestamps: bool,
-    /// Explicit Congestion Notification (RFC 3168), if the peer supports it.
-    pub ecn: bool,
+    /// Explicit Congestion Notification, if the peer supports it.
+    pub ecn: EcnConfig,
     /// Loss detection and retransmission.
     pub recovery: Recovery,
     /// Number of duplicate ACKs that indicate a loss (RFC 5681, 3.2).
@@ -87,7 +89,7 @@ impl Default for Config {
             send_buffer: u64::MAX,
             nagle: Nagle::Minshall,
             timestamps: false,
-            ecn: false,
+            ecn: EcnConfig::default(),
             recovery: Recovery::SACK,
             dupack_threshold: 3,
             limited_transmit: false,

@@ -16,6 +16,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod accecn;
 mod clock;
 pub mod config;
 pub mod congestion;
@@ -54,7 +55,7 @@ pub use config::Config;
 pub use connection::{
     BurstBudget, CloseReason, Connection, Event, LossCause, Notice, State, WriteError,
 };
-pub use ecn::Ecn;
+pub use ecn::{AccEcnOption, Ecn, FieldOrder};
 pub use fast_open::{Extra, FastOpenCache, FastOpenCookie};
 pub use ip::IpVersion;
 pub use limit::{Limit, LimitTimes};

@@ -30,6 +30,12 @@ pub struct RateSample {
     pub newly_lost: u64,
     /// Bytes marked lost since the connection began, by ACKs, timers and time-outs.
     pub lost: u64,
+    /// Bytes reported as marked since the connection began, including this ACK; zero without ECN.
+    pub delivered_ce: u64,
+    /// Bytes reported as marked when the newest segment of this ACK was sent.
+    pub prior_delivered_ce: u64,
+    /// Bytes that this ACK reports as marked.
+    pub newly_marked: u64,
     /// Bytes in the network before this ACK.
     pub prior_flight: u64,
     /// Bytes in the network after this ACK, without those marked lost.
@@ -48,6 +54,7 @@ impl RateSample {
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     delivered: u64,
+    delivered_ce: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
     app_limited: bool,
@@ -82,12 +89,15 @@ pub(crate) struct RateSampler {
     newly_delivered: u64,
     newly_lost: u64,
     lost: u64,
+    newly_marked: u64,
+    delivered_ce: u64,
 }
 
 impl RateSampler {
     fn stamp(&self) -> Stamp {
         Stamp {
             delivered: self.delivered,
+            delivered_ce: self.delivered_ce,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
             app_limited: self.app_limited != 0,
@@ -156,6 +166,12 @@ impl RateSampler {
         self.lost += len;
     }
 
+    /// Counts `len` bytes that the current ACK reports as marked.
+    pub(crate) fn on_marked(&mut self, len: u64) {
+        self.newly_marked += len;
+        self.delivered_ce += len;
+    }
+
     /// Leaves losses since the last ACK out of the next sample, because a timer detected them.
     pub(crate) fn discard_losses(&mut self) {
         self.newly_lost = 0;
@@ -181,6 +197,7 @@ impl RateSampler {
         if newly_delivered == 0 {
             return None;
         }
+        let newly_marked = std::mem::take(&mut self.newly_marked);
         self.delivered += newly_delivered;
         self.delivered_at = now;
         if self.app_limited != 0 && self.delivered > self.app_limited {
@@ -195,6 +212,9 @@ impl RateSampler {
             newly_delivered,
             newly_lost,
             lost: self.lost,
+            delivered_ce: self.delivered_ce,
+            prior_delivered_ce: self.delivered_ce,
+            newly_marked,
             prior_flight: 0,
             flight: 0,
         };
@@ -202,6 +222,7 @@ impl RateSampler {
             let stamp = newest.stamp;
             self.first_sent_at = newest.sent_at;
             sample.prior_delivered = stamp.delivered;
+            sample.prior_delivered_ce = stamp.delivered_ce;
             sample.app_limited = stamp.app_limited;
             if newest.once {
                 let rtt = now.since(newest.sent_at);
@@ -268,6 +289,23 @@ mod tests {
         let idle = ack(&mut rate, 4000, at(1000), at(1100));
         assert_eq!(idle.interval, Some(Interval::from_millis(100)));
         assert_eq!(idle.prior_delivered, 3000);
+    }
+
+    /// Marks reported by an ACK that delivers nothing belong to the next sample.
+    #[test]
+    fn marked_bytes_are_counted_from_the_sending_of_the_newest_segment() {
+        let mut rate = RateSampler::default();
+        rate.on_sent(true, at(0));
+        rate.on_marked(1000);
+        let first = ack(&mut rate, 1000, at(0), at(100));
+        let marked = |s: &RateSample| (s.newly_marked, s.prior_delivered_ce, s.delivered_ce);
+        assert_eq!(marked(&first), (1000, 0, 1000));
+        rate.on_sent(true, at(200));
+        rate.on_marked(500);
+        assert_eq!(rate.finish_ack(at(250)), None);
+        rate.on_marked(200);
+        let second = ack(&mut rate, 2000, at(200), at(300));
+        assert_eq!(marked(&second), (700, 1000, 1700));
     }
 
     #[test]

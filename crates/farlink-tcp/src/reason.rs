@@ -118,6 +118,8 @@ reasons! {
     AgentMark "agent's loss notification",
     /// Reset by an agent.
     AgentReset "agent's reset",
+    /// The congestion marks of arriving data changed, or several arrived (RFC 9768, RFC 8257).
+    Marked "congestion marks",
 }
 
 impl Reason {

@@ -163,6 +163,19 @@ impl Scoreboard {
         self.una + self.sacked
     }
 
+    /// Returns the segments and bytes before `to` that the peer is not known to hold. A segment
+    /// counts if all of it is before `to`.
+    pub(crate) fn undelivered(&self, to: Offset) -> (u64, u64) {
+        let (mut segments, mut bytes) = (0, 0);
+        for s in self.segments.iter().take_while(|s| s.start < to) {
+            if !s.is(SACKED) {
+                segments += u64::from(s.end() <= to);
+                bytes += s.end().min(to) - s.start;
+            }
+        }
+        (segments, bytes)
+    }
+
     /// Total bytes presumed lost so far, except by time-outs.
     #[inline]
     pub(crate) fn losses(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! A TCP segment: the header as plain values, the body as a length or as bytes.
 
-use crate::ecn::Ecn;
+use crate::ecn::{AccEcnOption, Ecn};
 use crate::fast_open::Extra;
 use crate::priority::Priority;
 use crate::seq::Seq;
@@ -165,6 +165,8 @@ pub struct RareOptions {
     pub sack: SackBlocks,
     /// SCPS Capabilities, on a SYN (CCSDS 714.0-B).
     pub scps: Option<ScpsCapabilities>,
+    /// AccECN (RFC 9768, 3.2.3).
+    pub accecn: Option<AccEcnOption>,
     /// A SNACK, or TCP Fast Open on a SYN.
     pub extra: Extra,
     /// Explicit loss notification: the segment at the acknowledgment number was damaged on its way
@@ -186,6 +188,7 @@ impl RareOptions {
         sack_permitted: false,
         sack: SackBlocks::NONE,
         scps: None,
+        accecn: None,
         extra: Extra::None,
         eln: false,
         ackp: false,
@@ -350,7 +353,8 @@ impl RareOptions {
         } else {
             4 + 8 * u32::from(self.sack.len)
         };
-        4 * of_four + aligned + sack + self.extra.wire_len()
+        let accecn = self.accecn.map_or(0, |option| option.wire_len());
+        4 * of_four + aligned + sack + accecn + self.extra.wire_len()
     }
 }
 
@@ -441,6 +445,8 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Class of service in the segment's IP header (RFC 2474, RFC 8622).
     pub priority: Priority,
+    /// Bit AE of the header (RFC 9768, 3.1.1), with CWR and ECE the three bits of Accurate ECN.
+    pub ae: bool,
     /// Marks a dummy segment, or the ACK of one, by a reserved bit of the header (Akyildiz,
     /// Morabito, Palazzo 2001).
     pub dummy: bool,

@@ -6,6 +6,7 @@ use crate::packet::{Ip, Packet, Payload};
 use etherparse::{IpNumber, TcpHeader, TcpSlice, UdpHeader};
 use farlink_tcp::{Body, Ecn, Flags, IpVersion, Options, Priority, Segment, Seq};
 
+mod accecn;
 mod address;
 mod error;
 mod ip;
@@ -142,6 +143,7 @@ pub fn write_headers(packet: &mut Packet, header: &[u8]) {
     segment.seq = Seq(word(&tcp[4..]));
     segment.ack = Seq(word(&tcp[8..]));
     segment.dummy = tcp[12] & DUMMY != 0;
+    segment.ae = tcp[12] & AE != 0;
     segment.flags = Flags(tcp[13]);
     segment.window = u16::from_be_bytes([tcp[14], tcp[15]]);
     let options = &tcp[20..];
@@ -155,6 +157,9 @@ pub fn write_headers(packet: &mut Packet, header: &[u8]) {
 /// Reserved bit next to the data offset that marks dummy segments and their ACKs: the highest of
 /// the four reserved bits (RFC 9293, 3.1).
 const DUMMY: u8 = 0x08;
+
+/// Bit AE next to the data offset, the nonce sum of RFC 3540 (RFC 9768, 3.1.1).
+const AE: u8 = 0x01;
 
 fn tcp_header(segment: &Segment) -> Result<TcpHeader, WireError> {
     let flags = segment.flags;
@@ -173,6 +178,7 @@ fn tcp_header(segment: &Segment) -> Result<TcpHeader, WireError> {
     header.urg = flags.has(Flags::URG);
     header.ece = flags.has(Flags::ECE);
     header.cwr = flags.has(Flags::CWR);
+    header.ns = segment.ae;
     let options = options_bytes(&segment.options);
     header
         .set_options_raw(&options)
@@ -237,6 +243,7 @@ fn read(
         ecn: Ecn::from_bits(class),
         priority: Priority::from_dscp(class >> 2),
         dummy: payload[12] & DUMMY != 0,
+        ae: payload[12] & AE != 0,
         // Malformed options of a damaged segment are ignored.
         options: match parse_options(tcp.options()) {
             Err(_) if !whole => Options::default(),

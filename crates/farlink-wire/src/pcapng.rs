@@ -201,6 +201,7 @@ mod tests {
                     ecn: Ecn::NotEct,
                     priority: Priority::Normal,
                     dummy: false,
+                    ae: false,
                     window: 65_535,
                     options: Options::from(Some(Timestamps { value: 1, echo: 2 })),
                     body: Body::of_len(len),

@@ -1,7 +1,10 @@
 //! Abilities that only some algorithms have: one small trait per ability, listed in [`Extras`] of
 //! the algorithm's description.
 
-use super::{Ack, CongestionControl, Context, DummySegments, InForce, RateSample, Undone};
+use super::{
+    Ack, CongestionControl, Context, DummySegments, Feedback, InForce, MarkReport, RateSample,
+    Undone,
+};
 use crate::time::Interval;
 use std::fmt;
 
@@ -12,6 +15,8 @@ pub struct Extras {
     pub undo: Access<dyn UndoReduction>,
     /// Path model fed by delivery-rate samples.
     pub rate: Access<dyn RateSampled>,
+    /// Response to the share of marked data.
+    pub marks: Access<dyn MarkCounting>,
     /// Use of the window that the peer advertises.
     pub peer_window: Access<dyn PeerWindow>,
     /// Own rules for retransmissions.
@@ -25,6 +30,7 @@ impl Extras {
     pub const NONE: Self = Self {
         undo: Access::NONE,
         rate: Access::NONE,
+        marks: Access::NONE,
         peer_window: Access::NONE,
         repair: Access::NONE,
         dummies: Access::NONE,
@@ -55,6 +61,19 @@ pub trait RateSampled {
     /// Handles the restart of an application-limited flow: new data is about to be sent and nothing
     /// is in flight.
     fn on_transmit_start(&mut self, cx: &Context<'_>);
+}
+
+/// Response to the share of marked data, in place of one response per window of data (RFC 8257, RFC
+/// 9331). A loss in a window that a mark has reduced is still a loss for such a controller.
+pub trait MarkCounting {
+    /// Handles the end of the handshake, which decides the form of the feedback. Called just before
+    /// [`CongestionControl::on_established`].
+    fn on_agreed(&mut self, feedback: Feedback);
+
+    /// Handles an ACK that delivers data or reports marks, in recovery or not, if both ends use
+    /// ECN. Called before the hooks of the window, so that
+    /// [`CongestionControl::on_congestion_mark`] finds the new share.
+    fn on_marks(&mut self, cx: &Context<'_>, report: &MarkReport);
 }
 
 /// Influence of the peer's receive window on the algorithm.
@@ -169,7 +188,7 @@ mod tests {
                         assert_eq!(measured, (there, there), "{} {}", algorithm.name, builder.name);
                     )*};
                 }
-                check!(undo rate peer_window repair dummies);
+                check!(undo rate marks peer_window repair dummies);
             }
         }
     }

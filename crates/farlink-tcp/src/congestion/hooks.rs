@@ -130,6 +130,32 @@ pub struct Ack {
     pub cwnd_limited: bool,
 }
 
+/// Form of the feedback of congestion marks that both ends agreed on.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Feedback {
+    /// No ECN.
+    #[default]
+    None,
+    /// One bit per ACK (RFC 3168).
+    Classic,
+    /// Counters of marked packets and bytes (RFC 9768).
+    Accurate,
+}
+
+/// Data that an ACK delivers, and the congestion marks that it reports. Bytes are of sequence space.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct MarkReport {
+    /// Bytes that the ACK delivers, cumulatively or selectively, marked or not.
+    pub delivered: u64,
+    /// Bytes newly reported as marked. With classic feedback, all bytes that an ACK with ECE
+    /// delivers (RFC 8257, 3.3).
+    pub marked: u64,
+    /// Packets newly reported as marked, counted or estimated as [`Self::marked`] is.
+    pub marked_packets: u64,
+    /// Set if cwnd limited the sender, as in [`Ack::cwnd_limited`].
+    pub cwnd_limited: bool,
+}
+
 /// A loss that recovery detected.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {

@@ -35,8 +35,10 @@ pub use bbr::Bbr;
 pub use counting::ByteCounting;
 pub use cubic::Cubic;
 pub use dummies::DummySegments;
-pub use extras::{Access, Extras, PeerWindow, RateSampled, Repair, UndoReduction};
-pub use hooks::{Ack, CongestionControl, Context, InForce, Loss, RoundTrip, Undone};
+pub use extras::{Access, Extras, MarkCounting, PeerWindow, RateSampled, Repair, UndoReduction};
+pub use hooks::{
+    Ack, CongestionControl, Context, Feedback, InForce, Loss, MarkReport, RoundTrip, Undone,
+};
 pub(crate) use hooks::{PACED_HEADERS, half_flight};
 pub use hybla::Hybla;
 pub use metric::Metric;

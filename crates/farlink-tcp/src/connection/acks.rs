@@ -19,7 +19,7 @@
 
 use super::{CloseReason, Connection, State};
 use crate::config::Eln;
-use crate::congestion::Ack;
+use crate::congestion::{Ack, Feedback};
 use crate::fast_open::Extra;
 use crate::maybe::Maybe;
 use crate::record::Record;
@@ -31,10 +31,10 @@ use crate::seq::Offset;
 use crate::time::Instant;
 
 /// An acceptable ACK, and the state of the sender before it.
-struct Arrival {
-    ack: Offset,
+pub(super) struct Arrival {
+    pub(super) ack: Offset,
     /// SND.UNA before the ACK.
-    una: Offset,
+    pub(super) una: Offset,
     window: u64,
     same_window: bool,
     /// Set if the segment has neither data nor FIN.
@@ -49,7 +49,7 @@ struct Arrival {
     /// Range that the ACK reports as a duplicate (D-SACK).
     duplicate: Option<(Offset, Offset)>,
     /// Base of a reduction before this ACK, if the ACK echoes a congestion mark.
-    marked: Option<u64>,
+    pub(super) marked: Option<u64>,
     /// Bytes in the network before this ACK, for a controller that takes rate samples.
     rated: Option<u64>,
     before: BeforeAck,
@@ -80,7 +80,11 @@ impl Connection {
         }
         let empty = self.tx.flight.board.is_empty();
         let receives = ack == una && empty && !self.general_only;
-        if receives && self.tx.plain() && Self::is_plain(segment) {
+        if receives
+            && self.tx.plain()
+            && Self::is_plain(segment)
+            && self.agreed.feedback != Feedback::Accurate
+        {
             // At an end that only receives, an ACK changes no sender state.
             self.tx.flight.loss.mark_echoed = false;
             return self.after_ack(now);
@@ -89,12 +93,15 @@ impl Connection {
             let ack = ack.saturating_sub(1);
             self.recorder.emit(now, Record::Ack { ack, window });
         }
-        let arrival = self.before_ack(now, segment, ack, same_window);
+        let mut arrival = self.before_ack(now, segment, ack, same_window);
         let newly_sacked = if arrival.sacking {
             self.process_sack_blocks(now, segment, ack)
         } else {
             0
         };
+        if self.counts_marks() {
+            self.count_marks(now, segment, &mut arrival, newly_sacked);
+        }
         let duplicate = if ack > una {
             self.process_cumulative_ack(now, segment, &arrival, newly_sacked);
             false
@@ -119,7 +126,9 @@ impl Connection {
         let rated = self.tx.rated_flight();
         let (recovery, flight) = self.tx.parts();
         let before = recovery.before_ack(flight, now, echoed);
-        let marked = ack >= una && self.agreed.ecn.echoes(segment.flags);
+        let marked = ack >= una
+            && self.agreed.feedback == Feedback::Classic
+            && segment.flags.has(Flags::ECE);
         flight.loss.mark_echoed = marked;
         let bare = segment.body.is_empty() && !segment.flags.has(Flags::FIN);
         Arrival {
@@ -315,11 +324,13 @@ impl Connection {
             return false;
         }
         if una == 0 {
+            self.clocks.ecn.on_handshake_ack(segment);
             let timeouts = self.tx.flight.timeouts_in_row;
             self.acknowledge_syn(now, segment, 1);
             if !self.tx.early {
                 self.tx.flight.after_lost_syns(timeouts);
             }
+            self.respond_to_marked_handshake();
         }
         self.established(now);
         self.tx.update_window(now, start, 1, self.scaled(segment));

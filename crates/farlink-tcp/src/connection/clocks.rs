@@ -1,6 +1,8 @@
 //! Phase and limit of a sender, and the time in each.
 
+use crate::accecn::Negotiation;
 use crate::clock::Clock;
+use crate::config::EcnConfig;
 use crate::limit::Limit;
 use crate::phase::Phase;
 use crate::time::Instant;
@@ -12,12 +14,25 @@ pub(super) struct SenderState {
     pub(super) limit: Option<Limit>,
 }
 
-/// Time in each phase and limit up to the last change. Holds `challenge_at` too, because few
-/// connections use that field.
-#[derive(Debug, Default)]
+/// Time in each phase and limit up to the last change. Holds the other fields too, because few
+/// connections use them.
+#[derive(Debug)]
 pub(super) struct Clocks {
     pub(super) phase: Clock<Phase, { Phase::ALL.len() }>,
     pub(super) limit: Clock<Limit, { Limit::ALL.len() }>,
     /// Earliest time of the next challenge ACK.
     pub(super) challenge_at: Instant,
+    /// Negotiation of ECN, and counters of marks.
+    pub(super) ecn: Negotiation,
+}
+
+impl Clocks {
+    pub(super) fn new(ecn: EcnConfig) -> Self {
+        Self {
+            phase: Clock::default(),
+            limit: Clock::default(),
+            challenge_at: Instant::ZERO,
+            ecn: Negotiation::new(ecn),
+        }
+    }
 }

@@ -1,6 +1,9 @@
 //! Processing of arriving segments, in the order of RFC 9293, 3.10.7.
 
 use super::{CloseReason, Connection, Event, State};
+use crate::accecn::Negotiation;
+use crate::config::EcnMode;
+use crate::congestion::Feedback;
 use crate::flight::context;
 use crate::reason::Reason;
 use crate::record::{Mark, Record};
@@ -51,7 +54,7 @@ impl Connection {
         }
         if segment.flags.has(Flags::SYN) {
             self.remote_port = segment.src_port;
-            self.agreed.ecn.on_syn(segment.flags);
+            self.agreed.feedback = self.clocks.ecn.on_syn(segment);
             self.process_syn(now, segment);
             self.state = State::SynReceived;
             self.syn_due = true;
@@ -87,8 +90,9 @@ impl Connection {
         self.peer_alive(now);
         self.process_syn(now, segment);
         if let Some(ack) = acked {
-            self.agreed.ecn.on_syn_ack(segment.flags);
+            self.agreed.feedback = self.clocks.ecn.on_syn_ack(segment);
             self.acknowledge_syn(now, segment, ack);
+            self.respond_to_marked_handshake();
             if self.fast_open.is_some() {
                 self.process_fast_open_answer(segment);
             }
@@ -99,6 +103,9 @@ impl Connection {
         } else {
             // Simultaneous open: the SYN goes out again, now with an ACK.
             self.state = State::SynReceived;
+            if self.config().ecn.mode == EcnMode::Accurate {
+                self.agreed.feedback = self.clocks.ecn.on_syn(segment); // RFC 9768, 3.1.2
+            }
             self.tx.flight.board.lose_all();
         }
     }
@@ -156,7 +163,10 @@ impl Connection {
         }
         self.recorder.emit(now, Record::Mark(Mark::Established));
         self.predicts = self.can_predict();
-        let tx = &mut self.tx;
+        let (feedback, tx) = (self.agreed.feedback, &mut self.tx);
+        if let Some(counting) = tx.flight.extras.marks.of_mut(&mut *tx.flight.cc) {
+            counting.on_agreed(feedback);
+        }
         tx.flight.cc.on_established(&context!(tx.flight, now, 0));
         self.record_state(now);
     }
@@ -202,6 +212,9 @@ impl Connection {
         }
         // Fourth, SYN: a challenge ACK (RFC 5961, 4.2).
         if flags.has(Flags::SYN) {
+            if flags.has(Flags::ACK) {
+                self.clocks.ecn.on_syn_ack_again(segment);
+            }
             self.challenge(now);
             return;
         }
@@ -340,9 +353,13 @@ impl Connection {
         }
         let data = u64::from(segment.body.len());
         let fresh = data > 0 && start + data > nxt && start < nxt + window;
-        self.agreed.ecn.on_segment(segment, fresh);
+        let ecn = self.agreed.feedback != Feedback::None;
+        let changed = ecn && self.process_echo(now, segment, fresh);
         if data > 0 && self.receiving() && !self.process_data(now, segment, start) {
             return;
+        }
+        if ecn && (changed || self.counts_codepoint(segment)) {
+            self.rx.acknowledge_now(Reason::Marked);
         }
 
         // Eighth, FIN, if all data before it is within the window.
@@ -439,7 +456,9 @@ impl Connection {
         let flags = segment.flags;
         let inside = start > 0 && start < self.rx.nxt() + self.rx.window();
         if start == 0 && !flags.has(Flags::ACK) {
-            if self.may_challenge(now) {
+            if !self.clocks.ecn.on_syn_again(segment) {
+                self.abort(now);
+            } else if self.may_challenge(now) {
                 self.lose_syn();
             }
         } else if start == 0 {
@@ -518,6 +537,7 @@ impl Connection {
         self.general_only = before.general_only;
         self.sender_state = before.sender_state;
         self.clocks = before.clocks;
+        self.clocks.ecn = Negotiation::new(self.config().ecn);
     }
 
     /// Returns whether data and FIN of the peer are still accepted in this state.

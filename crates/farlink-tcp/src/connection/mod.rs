@@ -18,6 +18,7 @@ mod fast;
 mod fast_open;
 mod input;
 mod lifetime;
+mod marks;
 mod notice;
 mod output;
 mod sender_state;
@@ -32,8 +33,7 @@ pub use state::{CloseReason, Event, State};
 mod tests;
 
 use crate::config::{Config, Nagle, SnackForm, WindowScale};
-use crate::congestion::Metric;
-use crate::ecn::Negotiation;
+use crate::congestion::{Feedback, Metric};
 use crate::fast_open::Opening;
 use crate::flight::{Flight, context};
 use crate::limit::LimitTimes;
@@ -103,7 +103,10 @@ struct Agreed {
     timestamps: bool,
     /// Shift of the peer's window field.
     peer_shift: u8,
-    ecn: Negotiation,
+    /// Feedback of congestion marks; none before the handshake.
+    feedback: Feedback,
+    /// Set while every ACK echoes a mark (RFC 3168).
+    echo: bool,
 }
 
 impl Connection {
@@ -147,7 +150,8 @@ impl Connection {
                 sack: config.receiver.sack,
                 timestamps: config.timestamps,
                 peer_shift: 0,
-                ecn: Negotiation::new(config.ecn),
+                feedback: Feedback::None,
+                echo: false,
             },
             scaling,
             snack: if config.receiver.sack {
@@ -161,7 +165,7 @@ impl Connection {
             events: Events::default(),
             recorder: Recorder::default(),
             sender_state: SenderState::default(),
-            clocks: Box::default(),
+            clocks: Box::new(Clocks::new(config.ecn)),
             read_shut: false,
             lifetime: Lifetime::new(&config),
             fast_open: Opening::new(&config),

@@ -2,6 +2,7 @@
 
 use super::{Connection, State};
 use crate::config::{Eln, SnackForm};
+use crate::congestion::Feedback;
 use crate::ecn::Ecn;
 use crate::fast_open::Extra;
 use crate::priority::Priority;
@@ -15,6 +16,10 @@ use crate::time::Instant;
 
 /// Bytes of the ELN option in a header.
 const ELN_LEN: u32 = 4;
+/// Most bytes of options in a header.
+const MAX_OPTIONS: u32 = 40;
+/// Bytes of a SACK option with two blocks in a header.
+const TWO_BLOCKS: u32 = 20;
 /// Largest SNACK option in bytes. Of the 40 bytes of options, timestamps and ELN leave 24.
 const MAX_SNACK: u32 = 16;
 
@@ -54,7 +59,12 @@ impl Connection {
     pub(super) fn transmit(&mut self, now: Instant, out: &mut Segment) -> bool {
         if let Some(reply) = self.reply.take() {
             *out = *reply;
-            self.recorder.explain(Reason::Reset, false);
+            let reason = if out.flags.has(Flags::RST) {
+                Reason::Reset
+            } else {
+                Reason::Marked
+            };
+            self.recorder.explain(reason, false);
             return true;
         }
         match self.state {
@@ -67,6 +77,10 @@ impl Connection {
                 return true;
             }
             _ => {}
+        }
+        if self.owes_handshake_ack() {
+            self.ack_segment(now, out);
+            return true;
         }
         if let Some(chunk) = self.tx.next(now) {
             if chunk.fin {
@@ -158,9 +172,11 @@ impl Connection {
         }
         let mut ecn = Ecn::NotEct;
         // Only new data is ECN-capable (RFC 3168, 6.1.5 and 6.1.6).
-        if self.agreed.ecn.agreed() && len > 0 && !chunk.retransmission && !self.tx.probing() {
-            ecn = Ecn::Ect0;
-            if std::mem::take(&mut self.tx.flight.loss.reduced) {
+        let capable = self.agreed.feedback != Feedback::None;
+        if capable && len > 0 && !chunk.retransmission && !self.tx.probing() {
+            ecn = self.clocks.ecn.codepoint();
+            let reduced = std::mem::take(&mut self.tx.flight.loss.reduced);
+            if reduced && self.agreed.feedback == Feedback::Classic {
                 flags = flags.with(Flags::CWR);
             }
         }
@@ -199,9 +215,15 @@ impl Connection {
     #[cold]
     fn syn_chunk(&mut self, now: Instant, chunk: &Chunk, flags: Flags, ecn: Ecn) -> Segment {
         let acks = self.state != State::SynSent;
-        let mut flags = flags.with(Flags::SYN).with(self.agreed.ecn.syn_flags(acks));
+        let bits = self.clocks.ecn.syn_bits(acks);
+        let mut flags = flags.with(Flags::SYN).with(bits.flags);
         let mut options = self.timestamps_option(now, acks);
         self.offer(&mut options);
+        let taken = options.wire_len() + self.syn_extra().wire_len();
+        let room = MAX_OPTIONS.saturating_sub(taken);
+        if acks && let Some(option) = self.clocks.ecn.option(room) {
+            options.accecn = Some(option);
+        }
         let window = self.rx.syn_window();
         let mut ack = Seq::default();
         if acks {
@@ -217,6 +239,7 @@ impl Connection {
             flags,
             window,
             ecn,
+            ae: bits.ae,
             options,
             body: self.tx.body(chunk),
             ..Segment::default()
@@ -252,7 +275,7 @@ impl Connection {
         out: &mut Segment,
     ) {
         out.options.set_plain(self.timestamps(now, true));
-        if self.rx.may_report() {
+        if self.rx.may_report() || self.agreed.feedback == Feedback::Accurate {
             self.report(&mut out.options, room);
         }
         out.window = self.rx.advertise();
@@ -260,7 +283,13 @@ impl Connection {
         (out.src_port, out.dst_port) = (self.local_port, self.remote_port);
         out.seq = self.tx.isn.at(start);
         out.ack = self.rx.ack();
-        out.flags = flags.with(Flags::ACK).with(self.agreed.ecn.ack_flags());
+        out.flags = flags.with(Flags::ACK);
+        out.ae = false;
+        if self.agreed.echo {
+            out.flags = out.flags.with(Flags::ECE);
+        } else if self.agreed.feedback == Feedback::Accurate {
+            self.write_count(room == u32::MAX, out);
+        }
         out.ecn = ecn;
         out.priority = Priority::Normal;
         out.dummy = false;
@@ -299,14 +328,26 @@ impl Connection {
                 options.extra = Extra::Snack(snack);
             }
         }
-        if self.agreed.sack && self.rx.has_report() {
+        let blocks = self.agreed.sack && self.rx.has_report();
+        if self.agreed.feedback == Feedback::Accurate {
+            // Two SACK blocks come first (RFC 9768, 3.2.3.3).
+            let kept = if blocks { TWO_BLOCKS } else { 0 };
+            let free = MAX_OPTIONS.saturating_sub(options.wire_len());
+            let space = free.min(room).saturating_sub(kept);
+            if let Some(option) = self.clocks.ecn.option(space) {
+                room -= option.wire_len();
+                options.accecn = Some(option);
+            }
+        }
+        if blocks {
             // 40 bytes of options hold three blocks beside timestamps.
             let max = match (self.agreed.timestamps, options.eln) {
                 (true, true) => MAX_SACK_BLOCKS - 2,
                 (false, false) => MAX_SACK_BLOCKS,
                 _ => MAX_SACK_BLOCKS - 1,
             };
-            let fit = (room.saturating_sub(4) / 8) as usize;
+            let free = MAX_OPTIONS - options.wire_len();
+            let fit = (free.min(room).saturating_sub(4) / 8) as usize;
             if fit > 0 {
                 let blocks = self.rx.report(max.min(fit));
                 if !blocks.is_empty() {

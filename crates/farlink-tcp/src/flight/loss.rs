@@ -107,10 +107,4 @@ impl LossState {
     pub(crate) fn reduced_since(&self, una: Offset) -> bool {
         (self.in_recovery && una < self.recover) || una < self.marked
     }
-
-    /// Returns whether a mark already reduced the window in which the loss at `una` was sent (RFC
-    /// 3168, 6.1.2).
-    pub(crate) fn reduced_for_mark(&self, una: Offset) -> bool {
-        una <= self.marked
-    }
 }

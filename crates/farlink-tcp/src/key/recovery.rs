@@ -3,8 +3,8 @@
 use super::entry::{Idle, keys};
 use super::value::{Field, Kind, Value, Word, words};
 use crate::config::{
-    AssumeLoss, Careful, Config, NewRenoExit, PrrBound, RackConfig, RackRtt, Recovery, ReduceFrom,
-    TlpConfig, Undo,
+    AssumeLoss, Careful, Config, EcnMode, NewRenoExit, PrrBound, RackConfig, RackRtt, Recovery,
+    ReduceFrom, TlpConfig, Undo,
 };
 use crate::congestion::{self, Input};
 use crate::time::Interval;
@@ -227,7 +227,7 @@ const ONCE: Idle = Idle {
     counts: |c| {
         let reduces = congestion::uses_input(&c.congestion, Input::FlightAtTimeout);
         let lasts = !matches!(c.recovery, Recovery::GoBackN | Recovery::Tahoe);
-        coarse_timeout(c) && reduces && (c.ecn || lasts)
+        coarse_timeout(c) && reduces && (c.ecn.mode != EcnMode::Off || lasts)
     },
     needs: "a time-out that sets the threshold to a part of what is in flight, which \"none\", bbr \
             and the westwoods do not, and a recovery that lasts or ecn = true",

@@ -1,14 +1,55 @@
 //! Keys of segments: sizes, options, and Nagle's rule.
 
 use super::entry::keys;
+use super::value::Word;
 use super::value::{Field, Kind, LIMIT, Value, words};
-use crate::config::{FastOpen, Nagle};
+use crate::config::{Config, EcnConfig, EcnEcho, EcnMode, FastOpen, Nagle};
 
 words! { NAGLE: Nagle {
     "off" Off,
     "rfc896" Rfc896,
     "minshall" Minshall,
 } }
+
+words! { ECN_ECHO: EcnEcho {
+    /// From a mark until CWR arrives (RFC 3168, 6.1.3).
+    "until-cwr" UntilCwr,
+    /// In ACKs of marked data only (RFC 8257, 3.2).
+    "dctcp" Dctcp,
+} }
+
+const ECN: &[Word] = &[Word(
+    "accecn",
+    "Accurate ECN (RFC 9768), or RFC 3168 with a peer that has only that.",
+)];
+
+impl Field for EcnMode {
+    fn value(&self) -> Value {
+        match self {
+            Self::Off => Value::Flag(false),
+            Self::Classic => Value::Flag(true),
+            Self::Accurate => Value::Choice(ECN[0].0),
+        }
+    }
+
+    fn of(value: Value) -> Self {
+        match value {
+            Value::Choice(_) => Self::Accurate,
+            flag if bool::of(flag) => Self::Classic,
+            _ => Self::Off,
+        }
+    }
+}
+
+/// Returns the settings of ECN, if ECN is on.
+fn ecn(config: &mut Config) -> Option<&mut EcnConfig> {
+    Some(&mut config.ecn).filter(|ecn| ecn.mode != EcnMode::Off)
+}
+
+/// Returns the settings of ECN, if Accurate ECN is on.
+fn accecn(config: &mut Config) -> Option<&mut EcnConfig> {
+    ecn(config).filter(|ecn| ecn.mode == EcnMode::Accurate)
+}
 
 words! { FAST_OPEN: FastOpen {
     /// Not used.
@@ -33,9 +74,16 @@ keys! {
     };
     /// Timestamps option (RFC 7323).
     timestamps: Kind::Flag => [timestamps];
-    /// Explicit Congestion Notification (RFC 3168), if both ends support it. Queues with `mark`
-    /// mark data instead of dropping it.
-    ecn: Kind::Flag => [ecn];
+    /// Explicit Congestion Notification, if both ends support it: true is RFC 3168. Queues with
+    /// `mark`, and disciplines, then mark data instead of dropping it.
+    ecn: Kind::Or(ECN, &Kind::Flag) => [ecn.mode];
+    /// Sends data as ECT(1) instead of ECT(0), for queues with L4S (RFC 9331). Needs a congestion
+    /// control that responds to the share of marked data.
+    ect1: Kind::Flag => (|c| ecn(c).map(|ecn| &mut ecn.ect1)), needs "ecn = true or \"accecn\"";
+    /// Rule by which a receiver echoes marks, if the ends agree on RFC 3168.
+    ecn_echo: Kind::Choice(ECN_ECHO) => (|c| ecn(c).map(|ecn| &mut ecn.echo)), needs "ecn = true or \"accecn\"";
+    /// Sends the AccECN option, which counts bytes (RFC 9768, 3.2.3).
+    accecn_option: Kind::Flag => (|c| accecn(c).map(|ecn| &mut ecn.option)), needs "ecn = \"accecn\"";
     /// Nagle's algorithm: the condition under which a partial segment waits. "rfc896": any data is
     /// unacknowledged (RFC 896; RFC 9293, 3.7.4). "minshall": another partial segment is
     /// unacknowledged, so that the end of a large write is sent at once (as in Linux). true keeps

@@ -82,7 +82,7 @@ impl Flight {
     pub(super) fn fast_retransmit(&mut self, now: Instant, recorder: &mut Recorder) {
         recorder.loss(now, Mark::FastRetransmit, Reason::DuplicateAcks);
         let (in_flight, loss) = (self.flight_at_loss(), self.front_loss(now));
-        if !self.loss.reduced_for_mark(self.board.una()) {
+        if !self.reduced_for_mark(self.board.una()) {
             self.reduce(now, in_flight, loss, false);
         }
         self.enter_recovery();
@@ -108,6 +108,12 @@ impl Flight {
         self.loss.marked = self.board.max();
         self.loss.reduced = true;
         true
+    }
+
+    /// Returns whether a mark already reduced the window in which the loss at `una` was sent (RFC
+    /// 3168, 6.1.2). A controller that counts marks reduces for the loss as well (RFC 8257, 3.5).
+    pub(super) fn reduced_for_mark(&self, una: Offset) -> bool {
+        una <= self.loss.marked && !self.extras.marks.is_some()
     }
 
     /// Returns the loss of the first unacknowledged segment.

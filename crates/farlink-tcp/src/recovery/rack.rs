@@ -314,7 +314,7 @@ impl Rack {
         if let Some(sent_at) = repeats
             && !both_arrived
             && !flight.loss.recovering()
-            && !flight.loss.reduced_for_mark(before.una)
+            && !flight.reduced_for_mark(before.una)
             && !flight.loss.assume_corruption
         {
             flight.bound_controller();

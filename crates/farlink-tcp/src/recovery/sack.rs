@@ -97,7 +97,7 @@ impl Sack {
         } else {
             in_flight
         };
-        if !flight.loss.reduced_for_mark(flight.board.una()) {
+        if !flight.reduced_for_mark(flight.board.una()) {
             flight.reduce(now, in_flight, lost, false);
         }
         flight.enter_recovery();

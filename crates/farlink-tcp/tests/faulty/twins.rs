@@ -5,7 +5,7 @@ use super::chance::Chance;
 use super::path::{Fate, Path};
 use super::setup;
 use super::tamper::tamper;
-use farlink_tcp::config::{Config, Nagle};
+use farlink_tcp::config::{Config, EcnMode, Nagle};
 use farlink_tcp::{
     BurstBudget, Connection, Instant, Interval, IpVersion, LossCause, Notice, Segment, Seq, State,
 };
@@ -139,7 +139,9 @@ pub(crate) fn play(seed: u64, row: usize) -> u64 {
     let mut end = |side| {
         let mut config = setup::near(&mut chance, row, share);
         config.timestamps |= timestamps;
-        config.ecn |= ecn;
+        if ecn && config.ecn.mode == EcnMode::Off {
+            config.ecn.mode = EcnMode::Classic;
+        }
         let buffers = [config.receiver.buffer, 700, 2_500, 65_535, 1 << 20, 1 << 20];
         config.receiver.buffer = chance.pick(&buffers);
         Twins::new(config, side, Seq(chance.next() as u32), bytes)

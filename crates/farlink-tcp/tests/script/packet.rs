@@ -2,8 +2,8 @@
 
 use super::options::number;
 use farlink_tcp::{
-    Body, Ecn, Extra, FastOpenCookie, Flags, Priority, SackBlock, ScpsCapabilities, Segment, Seq,
-    Snack, Timestamps,
+    AccEcnOption, Body, Ecn, Extra, FastOpenCookie, FieldOrder, Flags, Priority, SackBlock,
+    ScpsCapabilities, Segment, Seq, Snack, Timestamps,
 };
 use std::fmt::Write as _;
 
@@ -12,6 +12,8 @@ use std::fmt::Write as _;
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     flags: Flags,
+    /// Bit AE, written as A.
+    ae: bool,
     start: u32,
     len: u32,
     ack: Option<u32>,
@@ -33,6 +35,7 @@ struct Options {
     timestamps: Option<(Option<u32>, Option<u32>)>,
     sack: Vec<(u32, u32)>,
     scps: Option<u8>,
+    accecn: Option<AccEcnOption>,
     extra: Extra,
     eln: bool,
     ackp: bool,
@@ -84,8 +87,12 @@ impl Packet {
             None => (text, Some(Options::default())),
         };
         let mut words = header.split_whitespace();
-        let mut flags = Flags::default();
+        let (mut flags, mut ae) = (Flags::default(), false);
         for letter in words.next().ok_or("no flags")?.chars() {
+            if letter == 'A' {
+                ae = true;
+                continue;
+            }
             let (_, flag) = LETTERS
                 .iter()
                 .find(|(l, _)| *l == letter)
@@ -95,6 +102,7 @@ impl Packet {
         let (start, len) = span(words.next().ok_or("no start:end(len)")?)?;
         let mut packet = Self {
             flags,
+            ae,
             start,
             len,
             ack: None,
@@ -158,6 +166,7 @@ impl Packet {
                 .ack
                 .map_or(Seq(0), |ack| numbering.receiver.at(u64::from(ack))),
             flags: self.flags,
+            ae: self.ae,
             ecn: self.ecn,
             priority: self.class(),
             dummy: self.dummy,
@@ -178,6 +187,7 @@ impl Packet {
                     bits,
                     connection: 0,
                 }),
+                accecn: options.accecn,
                 extra: options.extra,
                 eln: options.eln,
                 ackp: options.ackp,
@@ -197,6 +207,7 @@ impl Packet {
         };
         let relative = |seq: Seq| seq.0.wrapping_sub(numbering.sender.0);
         self.flags.0 | push == segment.flags.0 | push
+            && self.ae == segment.ae
             && self.start == relative(segment.seq)
             && self.len == segment.body.len()
             && self.ecn == segment.ecn
@@ -242,6 +253,12 @@ impl Options {
                 ["snack", hole, vector] => options.extra = Extra::Snack(snack(hole, vector)?),
                 ["FO"] => options.extra = Extra::CookieRequest,
                 ["FO", cookie] => options.extra = Extra::Cookie(FastOpenCookie(number(cookie)?)),
+                ["AccECN0", fields @ ..] => {
+                    options.accecn = Some(accecn(FieldOrder::Ect0First, fields)?);
+                }
+                ["AccECN1", fields @ ..] => {
+                    options.accecn = Some(accecn(FieldOrder::Ect1First, fields)?);
+                }
                 ["eln"] => options.eln = true,
                 ["ackp"] => options.ackp = true,
                 ["nack"] => options.nack = true,
@@ -287,6 +304,7 @@ impl Options {
                 .map(|b| (relative(b.left), relative(b.right)))
                 .collect(),
             scps: options.scps.map(|scps| scps.bits),
+            accecn: options.accecn,
             extra: options.extra,
             eln: options.eln,
             ackp: options.ackp,
@@ -310,6 +328,12 @@ impl Options {
                 ..got.clone()
             }
     }
+}
+
+/// Parses the fields of an AccECN option, which may be fewer than three.
+fn accecn(order: FieldOrder, fields: &[&str]) -> Result<AccEcnOption, String> {
+    let fields: Result<Vec<u32>, _> = fields.iter().map(|field| number(field)).collect();
+    Ok(AccEcnOption::new(order, &fields?))
 }
 
 /// Parses `OFFSET+SIZE` in blocks, and the bit vector as 0 and 1.
@@ -349,6 +373,9 @@ pub(crate) fn show(segment: &Segment, numbering: Numbering) -> String {
         if segment.flags.has(flag) {
             text.push(letter);
         }
+    }
+    if segment.ae {
+        text.push('A');
     }
     let start = segment.seq.0.wrapping_sub(numbering.sender.0);
     let len = segment.body.len();
@@ -402,6 +429,14 @@ pub(crate) fn show(segment: &Segment, numbering: Numbering) -> String {
         let vector = format!("{:064b}", { snack.bits });
         let text = format!("snack {}+{} {}", snack.offset, snack.size, &vector[..known]);
         items.push(text.trim_end().to_owned());
+    }
+    if let Some(option) = options.accecn {
+        let fields = option.fields().iter().map(|field| format!(" {field}"));
+        let kind = match option.order() {
+            FieldOrder::Ect0First => "AccECN0",
+            FieldOrder::Ect1First => "AccECN1",
+        };
+        items.push(format!("{kind}{}", fields.collect::<String>()));
     }
     items.extend(options.eln.then(|| "eln".into()));
     items.extend(options.ackp.then(|| "ackp".into()));

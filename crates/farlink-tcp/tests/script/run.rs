@@ -4,8 +4,8 @@ use super::options::interval;
 use super::packet::{Numbering, Packet, show};
 use super::{Check, Failure, Line, Relation, Script, Seconds, Step, Time};
 use farlink_tcp::{
-    Connection, Ecn, FastOpenCache, FastOpenCookie, Flags, Instant, Interval, Notice, Priority,
-    Segment, Seq, Timestamps,
+    AccEcnOption, Connection, Ecn, FastOpenCache, FastOpenCookie, FieldOrder, Flags, Instant,
+    Interval, Notice, Priority, Segment, Seq, Timestamps,
 };
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -278,12 +278,14 @@ impl Player<'_> {
         let (_, syn) = self.left.pop_front().ok_or("no SYN left")?;
         let setup = Flags::ECE.with(Flags::CWR);
         let ecn = syn.flags.has(setup);
+        let accurate = ecn && syn.ae;
         if syn.flags != Flags::SYN && syn.flags != Flags::SYN.with(setup) {
             return Err("the first packet is not a SYN".into());
         }
         self.advance(self.now + rtt, |due, at| due < at)?;
         self.nothing_left()?;
         let mut options = syn.options.clone();
+        options.accecn = accurate.then(|| AccEcnOption::new(FieldOrder::Ect0First, &[1, 0, 1]));
         options.timestamps = syn.options.timestamps.map(|ours| Timestamps {
             value: PEER_TIMESTAMP,
             echo: ours.value,
@@ -293,12 +295,15 @@ impl Player<'_> {
             dst_port: PORT,
             seq: self.theirs().sender,
             ack: syn.seq.at(1),
-            flags: if ecn {
+            flags: if accurate {
+                Flags::SYN.with(Flags::ACK).with(Flags::CWR)
+            } else if ecn {
                 Flags::SYN.with(Flags::ACK).with(Flags::ECE)
             } else {
                 Flags::SYN.with(Flags::ACK)
             },
             ecn: Ecn::NotEct,
+            ae: false,
             priority: Priority::Normal,
             dummy: false,
             window,
@@ -309,7 +314,12 @@ impl Player<'_> {
             .left
             .pop_front()
             .ok_or("the SYN-ACK is not acknowledged")?;
-        if ack.flags != Flags::ACK || ack.seq_len() != 0 {
+        let flags = if accurate {
+            Flags::ACK.with(Flags::CWR)
+        } else {
+            Flags::ACK
+        };
+        if ack.flags != flags || ack.seq_len() != 0 {
             return Err("the SYN-ACK is not answered with an ACK".into());
         }
         while self.connection()?.poll_event().is_some() {}

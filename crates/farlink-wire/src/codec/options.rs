@@ -1,5 +1,6 @@
 //! TCP options as bytes (RFC 9293, 7323, 2018, 7413).
 
+use super::accecn;
 use super::error::WireError;
 use super::wireless;
 use arrayvec::ArrayVec;
@@ -56,6 +57,12 @@ pub(super) fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN
         }
         Extra::None | Extra::Snack(_) => {}
     }
+    if let Some(option) = options.accecn {
+        for _ in accecn::len(option)..option.wire_len() as usize {
+            put(&[NOP]);
+        }
+        accecn::put(option, &mut put);
+    }
     wireless::put(options, &mut put);
     out
 }
@@ -100,6 +107,9 @@ pub(super) fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
                     value: word(value),
                     echo: word(&value[4..]),
                 });
+            }
+            (accecn::ECT0_FIRST | accecn::ECT1_FIRST, _) => {
+                options.accecn = Some(accecn::read(kind, value));
             }
             (FAST_OPEN, _) => take_fast_open(&mut options, value),
             (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => return Err(wrong),

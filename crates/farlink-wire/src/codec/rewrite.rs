@@ -1,5 +1,6 @@
 //! In-place changes of the headers of a real packet.
 
+use super::AE;
 use super::error::WireError;
 use super::ip::segment_at;
 use super::options::{END, MAX_OPTIONS_LEN, NOP, options_bytes, parse_options};
@@ -33,6 +34,7 @@ pub fn rewrite(raw: &mut Raw, old: &Segment, new: &Segment) -> Result<(), WireEr
     let tcp = &mut header[ip..];
     tcp[4..8].copy_from_slice(&new.seq.0.to_be_bytes());
     tcp[8..12].copy_from_slice(&new.ack.0.to_be_bytes());
+    tcp[12] = tcp[12] & !AE | u8::from(new.ae);
     tcp[13] = new.flags.0;
     tcp[14..16].copy_from_slice(&new.window.to_be_bytes());
     raw.replace_headers((own, ip), &header);

@@ -8,7 +8,8 @@ use etherparse::Ipv4HeaderSlice;
 use etherparse::checksum::Sum16BitWords;
 use farlink_tcp::segment::{MAX_SACK_BLOCKS, TCP_HEADER_LEN};
 use farlink_tcp::{
-    Extra, FastOpenCookie, RareOptions, SackBlock, ScpsCapabilities, Snack, Timestamps,
+    AccEcnOption, Extra, FastOpenCookie, FieldOrder, RareOptions, SackBlock, ScpsCapabilities,
+    Snack, Timestamps,
 };
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
@@ -32,6 +33,18 @@ fn options() -> impl Strategy<Value = Options> {
         Just(Extra::CookieRequest),
         any::<u64>().prop_map(|cookie| Extra::Cookie(FastOpenCookie(cookie))),
     ];
+    let accecn = (
+        any::<bool>(),
+        proptest::collection::vec(0u32..1 << 24, 0..=3),
+    )
+        .prop_map(|(ect0_first, fields)| {
+            let order = if ect0_first {
+                FieldOrder::Ect0First
+            } else {
+                FieldOrder::Ect1First
+            };
+            AccEcnOption::new(order, &fields)
+        });
     let scps =
         any::<(u8, u8)>().prop_map(|(bits, connection)| ScpsCapabilities { bits, connection });
     (
@@ -43,9 +56,10 @@ fn options() -> impl Strategy<Value = Options> {
         proptest::option::of(scps),
         extra,
         any::<(bool, bool, bool)>(),
+        proptest::option::of(accecn),
     )
         .prop_map(
-            |(mss, window_scale, sack_permitted, timestamps, sack, scps, extra, marks)| {
+            |(mss, window_scale, sack_permitted, timestamps, sack, scps, extra, marks, accecn)| {
                 let timestamps = timestamps.map(|(value, echo)| Timestamps { value, echo });
                 Options::from(timestamps).with(RareOptions {
                     mss,
@@ -53,6 +67,7 @@ fn options() -> impl Strategy<Value = Options> {
                     sack_permitted,
                     sack: sack.into_iter().collect(),
                     scps,
+                    accecn,
                     extra,
                     eln: marks.0,
                     ackp: marks.1,
@@ -109,6 +124,7 @@ fn packet() -> impl Strategy<Value = Packet> {
                         ecn: Ecn::from_bits(ecn),
                         priority: Priority::from_dscp(ecn >> 7),
                         dummy: ecn & 0x40 != 0,
+                        ae: ecn & 0x20 != 0,
                         window,
                         options,
                         body,
@@ -510,4 +526,46 @@ fn cookies_of_other_lengths_are_requests_or_ignored() {
     assert_eq!(read(&[34, 7, 1, 2, 3, 4, 5]), Extra::None, "odd");
     let long = [&[34, 20][..], &[9; 18]].concat();
     assert_eq!(read(&long), Extra::None, "too long");
+}
+
+fn accecn(option: AccEcnOption) -> Options {
+    Options::from(RareOptions {
+        accecn: Some(option),
+        ..RareOptions::NONE
+    })
+}
+
+/// RFC 9768, figure 4 and table 5: 24-bit fields in network byte order.
+#[test]
+fn accecn_fields_are_24_bits_in_network_byte_order() {
+    let option = AccEcnOption::new(FieldOrder::Ect0First, &[0x01_0203, 0x04_0506, 1]);
+    let bytes = options_bytes(&accecn(option));
+    assert_eq!(bytes.as_slice(), [1, 172, 11, 1, 2, 3, 4, 5, 6, 0, 0, 1]);
+    let option = AccEcnOption::new(FieldOrder::Ect1First, &[1]);
+    let bytes = options_bytes(&accecn(option));
+    assert_eq!(bytes.as_slice(), [1, 1, 1, 174, 5, 0, 0, 1]);
+}
+
+#[test]
+fn every_length_of_accecn_is_read_back() {
+    for order in [FieldOrder::Ect0First, FieldOrder::Ect1First] {
+        for len in 0..=3 {
+            let sent = accecn(AccEcnOption::new(order, &[70_000, 0xff_ffff, 1][..len]));
+            let bytes = options_bytes(&sent);
+            assert_eq!(bytes.len() as u32, sent.wire_len());
+            assert_eq!(parse_options(&bytes).unwrap(), sent);
+        }
+    }
+}
+
+/// 3.2.3: an unknown length is no error; whole fields count.
+#[test]
+fn whole_fields_of_accecn_of_another_length_count() {
+    let longer = [&[174, 16][..], &[0, 0, 1, 0, 0, 2, 0, 0, 3, 9, 9, 9, 9, 9]].concat();
+    let read = parse_options(&longer).unwrap();
+    let all = AccEcnOption::new(FieldOrder::Ect1First, &[1, 2, 3]);
+    assert_eq!(read.accecn, Some(all));
+    let read = parse_options(&[172, 7, 0, 0, 5, 9, 9]).unwrap();
+    let first = AccEcnOption::new(FieldOrder::Ect0First, &[5]);
+    assert_eq!(read.accecn, Some(first));
 }

@@ -69,6 +69,9 @@ impl Driver {
         let prior = self.delivered.saturating_sub(behind + bytes);
         let nanos = (self.delivered - prior) * 1_000_000_000 / rate;
         RateSample {
+            delivered_ce: 0,
+            prior_delivered_ce: 0,
+            newly_marked: 0,
             delivered: self.delivered,
             prior_delivered: prior,
             interval: Some(Interval::from_nanos(nanos)),

@@ -1,6 +1,7 @@
 //! Header prediction (Jacobson 1990). A bulk transfer consists of two kinds of segments: data, and
 //! ACKs of new data without options that report losses. A few comparisons recognise both.
 
+use crate::congestion::Feedback;
 use crate::connection::{Connection, State};
 use crate::ecn::Ecn;
 use crate::maybe::Maybe;
@@ -30,6 +31,7 @@ impl Connection {
             && segment.flags.0 & (SPECIAL.0 | Flags::ACK.0) == Flags::ACK.0
             && options.are_plain()
             && !segment.dummy
+            && !segment.ae
             && segment.ecn != Ecn::Ce
             && self.tx.frto == Frto::Off
             && !self.recorder.on();
@@ -71,7 +73,7 @@ impl Connection {
         };
         self.tx.peer_alive();
         self.tx.set_window(now, start, una, self.scaled(segment));
-        if self.agreed.ecn.agreed() {
+        if self.agreed.feedback != Feedback::None {
             self.tx.flight.loss.mark_echoed = false;
         }
         if let Some(ts) = segment.options.timestamps {

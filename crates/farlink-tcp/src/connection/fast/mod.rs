@@ -14,7 +14,10 @@ impl Connection {
     /// Returns whether the fast path may be used, because no configured feature must see every
     /// segment. Computed once, at the end of the handshake.
     pub(super) fn can_predict(&self) -> bool {
-        self.tx.streams() && self.lifetime.is_none() && !self.general_only
+        self.tx.streams()
+            && self.lifetime.is_none()
+            && !self.general_only
+            && !self.clocks.ecn.sees_every_segment()
     }
 
     /// Sets `idle` if the sender has nothing to send. Any later input except the next in-order data

@@ -26,7 +26,10 @@ pub(crate) enum Streamed {
 impl Sender {
     /// Returns whether no configured feature must see every segment.
     pub(crate) fn streams(&self) -> bool {
-        self.plain() && self.dummies.is_none() && !self.flight.extras.peer_window.is_some()
+        self.plain()
+            && !self.flight.extras.marks.is_some()
+            && self.dummies.is_none()
+            && !self.flight.extras.peer_window.is_some()
     }
 
     /// Returns whether the last call of [`Self::next`] found nothing in flight and nothing to send.
