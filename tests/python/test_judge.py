@@ -1,4 +1,4 @@
-"""Tests verdicts on claims, their deciding comparisons, and the counts of verdicts."""
+"""Tests verdicts on claims, their deciding comparisons, and kinds of evidence."""
 
 from collections.abc import Callable, Mapping
 
@@ -16,7 +16,6 @@ from farlink.studies.judge import (
     Judgement,
     judge,
     level_of,
-    summary,
 )
 from farlink.studies.quantity import (
     LEVEL,
@@ -317,26 +316,3 @@ def test_an_exception_becomes_a_failure_of_the_claim(error: Exception) -> None:
 @pytest.mark.parametrize(("evidence", "cause"), [(NO, "the cause"), (YES, ""), (OPEN, "the cause")])
 def test_only_claims_that_do_not_hold_have_a_cause(evidence: Evidence, cause: str) -> None:
     assert judge(claim(cause="the cause"), {"x": told(evidence)}, [2]).cause == cause
-
-
-def test_a_summary_has_every_verdict_and_checks_apart() -> None:
-    entries = [
-        judge(claim("a"), {"x": told(YES)}, [2]),
-        judge(claim("b"), {"x": told(NO)}, [2]),
-        judge(claim("c"), {"x": told(NO)}, [2]),
-        judge(claim("d"), {"x": told(OPEN)}, [2]),
-    ]
-    assert summary(entries) == "1 reproduced, 2 not reproduced, 1 undecided"
-    entries.append(judge(claim("e", untested="why"), {}, [2]))
-    assert summary(entries).endswith("1 undecided, 1 untested")
-    entries.append(judge(claim("f"), {"x": fail}, [2]))
-    assert summary(entries).endswith("1 undecided, 1 untested, 1 failed")
-    entries.append(judge(claim("g", calibration=True), {"x": told(YES)}, [2]))
-    entries.append(judge(claim("h", calibration=True), {"x": told(YES)}, [2]))
-    assert summary(entries) == (
-        "1 reproduced, 2 not reproduced, 1 undecided, 1 untested, 1 failed; "
-        "calibration checks apart: 2 reproduced"
-    )
-    assert (
-        summary([Judgement(claim())]) == "0 reproduced, 0 not reproduced, 0 undecided, 1 untested"
-    )

@@ -17,9 +17,10 @@ from farlink.studies import index
 from farlink.studies.archive import StudyResult
 from farlink.studies.cache import Cell, SimulationCache
 from farlink.studies.draw import draw, numbers
-from farlink.studies.judge import Finding, Ground, Judgement, judge, level_of, summary
+from farlink.studies.judge import Finding, Judgement, judge, level_of
 from farlink.studies.model import Change, Model
-from farlink.studies.page import document, grounds, render, sentence
+from farlink.studies.outcome import count, headline, summary
+from farlink.studies.page import document, render
 from farlink.studies.quantity import LEVEL, Quantity, Verdict, fact
 from farlink.studies.runner import Step, run_study
 from farlink.studies.select import select
@@ -141,8 +142,23 @@ RECORD: Mapping[str, Any] = {
         },
         {"id": "toy2020.sec3.moon", "says": "And the Moon.", "where": "s. 3", "untested": "far"},
     ],
+    "precision": [
+        {
+            "of": "goodput",
+            "tolerance": "100 kbit/s",
+            "why": "half of the last digit",
+            "where": "p. 1",
+        }
+    ],
     "choice": [
-        {"item": "delay", "says": "nothing", "ours": "20 ms", "why": "short", "calibration": True}
+        {
+            "item": "delay",
+            "says": "nothing",
+            "ours": "20 ms",
+            "why": "short",
+            "calibration": True,
+            "on": ["toy2020.sec2.rate"],
+        }
     ],
 }
 
@@ -168,7 +184,9 @@ def _rate(_: Model) -> float:
 
 
 def toy(**changes: object) -> Study:
-    return Study.of({**RECORD, **changes}, REGISTRY)
+    # Choices name claims of the whole record.
+    fewer: dict[str, object] = {"choice": []} if "claim" in changes else {}
+    return Study.of({**RECORD, **fewer, **changes}, REGISTRY)
 
 
 def claims(*names: str, **keys: Mapping[str, object]) -> list[dict[str, object]]:
@@ -221,7 +239,7 @@ def test_gaps_lists_entries_without_code_and_code_without_entries() -> None:
     registry.figure("fig9")(_trace)
     rows = claims("loss_hurts", "moon", moon={"order": "1 < 2"})
     del rows[0]["order"]
-    gaps = Study.of({**RECORD, "claim": rows, "mutant": []}, registry).gaps
+    gaps = Study.of({**RECORD, "claim": rows, "choice": [], "mutant": []}, registry).gaps
     assert gaps == [
         "figure fig1.10: no function",
         "figure fig9: no entry",
@@ -380,8 +398,8 @@ def test_quick_leaves_out_entries_marked_full() -> None:
 
 def test_a_run_makes_everything(whole: StudyResult) -> None:
     assert whole.summary == (
-        "1 reproduced, 1 order only, 1 not reproduced, 0 undecided, 1 untested; "
-        "calibration checks apart: 1 reproduced"
+        "1 order met, number missed, 1 order met, no number, 1 not met, 1 untested; "
+        "calibration checks apart: 1 fact"
     )
     assert whole.failures == []
     assert set(whole.made) == {"fig1.1", "fig1.10", "fig1.2", "table1.1"}
@@ -543,9 +561,7 @@ def _broken(_: object) -> NoReturn:
 def test_calibration_is_counted_apart() -> None:
     holds = {"": Finding(fact(holds=True, detail=""), None)}
     claims = [Judgement(Claim("a", "", "", {}, calibration=True), holds)] * 2
-    assert summary(claims) == (
-        "0 reproduced, 0 not reproduced, 0 undecided; calibration checks apart: 2 reproduced"
-    )
+    assert summary(claims) == ("no claims; calibration checks apart: 2 fact")
     assert judge(Claim("a", "", "", {}, untested="why"), {}, [2]).key == "why"
 
 
@@ -639,20 +655,16 @@ def test_the_page_is_whole_and_escaped(whole: StudyResult, tmp_path: Path) -> No
 # The command.
 
 
-def test_the_index_counts_orders_facts_and_printed_numbers_apart(
-    whole: StudyResult, tmp_path: Path
-) -> None:
-    rows = [
-        (Ground.PRINTED.value, {"reproduced": 3, "order only": 5, "tie": 1}, 9),
-        (Ground.ORDER.value, {"reproduced": 4, "undecided": 1}, 5),
-        (Ground.FACT.value, {"reproduced": 2}, 2),
-    ]
-    assert sentence(rows) == (
-        "Of 16 strong claims 9 are reproduced and 5 hold in their order only. "
-        "Of the 9 reproduced 3 rest on a printed number that runs measured."
-    )
+def test_the_index_has_the_outcomes_of_all_studies(whole: StudyResult, tmp_path: Path) -> None:
     page = index.write([whole], tmp_path).read_text(encoding="utf-8")
-    assert sentence(grounds(whole.judgements)) in page
+    assert headline(count(whole.judgements)) in page
+    for text in (
+        "<th>order met, number missed</th>",
+        "<td>delay</td><td>20 ms</td><td>toy2020.sec2.rate</td>",
+        "<td>goodput</td><td>100 kbit/s</td><td>half of the last digit (p. 1)</td>",
+        "Of 0 claims with a printed number that runs measure, no choice of the model has used 0.",
+    ):
+        assert text in page, text
 
 
 def test_studies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -674,7 +686,7 @@ def test_the_command_ends_with_verdicts_and_a_page(
     # Only lines of progress, and no warning.
     assert all(line.startswith("farlink: fig") and " of " in line for line in err.splitlines())
     assert "fig4.17.rlp_best_high_per" in shown
-    assert " reproduced, " in shown
+    assert "claims: " in shown
     assert "wong1998, seed 1, 2 runs of a point, quick; " in shown
     assert (out / "index.html").is_file()
     table = pd.read_csv(out / "figures" / "fig4.17.csv")

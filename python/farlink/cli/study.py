@@ -137,7 +137,7 @@ def _finish(results: "list[StudyResult]", base: Path, *, every: bool, quiet: boo
 
         index.write(results, base)
         if not quiet:
-            _show_grounds(results)
+            _show_index(results)
     if not quiet:
         text.line(f"page: {base / 'index.html'}")
     failures = [line for result in results for line in result.failures]
@@ -206,16 +206,19 @@ def _list(study: "Study", only: list[str] | None) -> None:
         text.console(sys.stdout).print(changes)
 
 
-def _show_grounds(results: "list[StudyResult]") -> None:
-    """Print the evidence behind the strong claims of all studies."""
-    from farlink.studies.page import grounds
+def _show_index(results: "list[StudyResult]") -> None:
+    """Print outcomes by study and strength, and a sentence on the strong claims of all studies."""
+    from farlink.studies.outcome import count, headline
 
-    table = _table("strong claims that rest on", "claims", "verdicts")
-    for kind, row, total in grounds(
-        judgement for result in results for judgement in result.judgements
-    ):
-        table.add_row(kind, str(total), ", ".join(f"{n} {status}" for status, n in row.items()))
-    text.console(sys.stdout).print(table)
+    table = _table("study", "strength", "claims", "outcomes")
+    for result in results:
+        for strength, row in count(result.judgements).items():
+            outcomes = ", ".join(f"{number} {item.value}" for item, number in row.items())
+            table.add_row(result.study.id, strength, str(sum(row.values())), outcomes)
+    out = text.console(sys.stdout)
+    out.print(table)
+    together = count(judgement for result in results for judgement in result.judgements)
+    out.print(headline(together), soft_wrap=True)
 
 
 @contextmanager

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from farlink import _farlink, folder
 from farlink.studies.controls import NegativeControl
-from farlink.studies.judge import FAILED, Judgement, summary
+from farlink.studies.judge import FAILED, Judgement
 from farlink.studies.live import Live
 from farlink.studies.model import AS_CHOSEN, Change
+from farlink.studies.outcome import outcome, summary
 from farlink.studies.study import Curves, Drawing, Item, Study, Table
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class StudyResult:
 
     @property
     def summary(self) -> str:
-        """Counts of claims by verdict, as a line of text."""
+        """Counts of claims by outcome, as a line of text."""
         return summary(self.judgements)
 
     @property
@@ -136,6 +137,7 @@ class StudyResult:
                     "strength": claim.strength,
                     "calibration": claim.calibration,
                     "verdict": judgement.status,
+                    "outcome": outcome(judgement).value,
                     "p_for": None if first is None else first.p_for,
                     "p_against": None if first is None else first.p_against,
                     "runs": None if judgement.first is None else judgement.first.runs,

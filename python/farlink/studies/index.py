@@ -5,7 +5,8 @@ from pathlib import Path
 
 from farlink import files
 from farlink.studies.archive import StudyResult
-from farlink.studies.page import counts, environment, grounds, sentence
+from farlink.studies.outcome import Outcome, count, fitted, headline, unused_numbers
+from farlink.studies.page import environment
 
 __all__ = ["write"]
 
@@ -18,12 +19,26 @@ def write(results: Sequence[StudyResult], directory: Path) -> Path:
     OutputError
         If the file cannot be written.
     """
-    rows = [(result, result.study.record["study"], counts(result)) for result in results]
-    statuses = sorted({j.status for result in results for j in result.judgements})
-    together = grounds(j for result in results for j in result.judgements)
-    template = environment().get_template("index.html")
-    page = template.render(
-        rows=rows, statuses=statuses, grounds=together, sentence=sentence(together)
+    together = count(j for result in results for j in result.judgements)
+    rows = [
+        {
+            "result": result,
+            "study": result.study.record["study"],
+            "counts": count(result.judgements),
+            "fitted": fitted(result.study),
+            "unused": unused_numbers(result),
+        }
+        for result in results
+    ]
+    page = (
+        environment()
+        .get_template("index.html")
+        .render(
+            rows=rows,
+            outcomes=[item for item in Outcome if any(item in row for row in together.values())],
+            together=together,
+            headline=headline(together),
+        )
     )
     path = directory / "index.html"
     files.write_text(path, page)

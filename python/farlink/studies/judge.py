@@ -1,12 +1,11 @@
-"""Judges claims: computes a verdict on each from its runs, and counts the verdicts.
+"""Judges claims: computes a verdict on each from its runs.
 
 A claim states an order, a number, or both. Interim analyses judge it with more and more runs until
 it is decided. Each analysis has a part of the significance level, and the parts add up to `LEVEL`.
 """
 
 import enum
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from farlink.studies.quantity import LEVEL, NO_CELL, SETTLED, Evidence, Quantity, Verdict
@@ -20,9 +19,9 @@ __all__ = [
     "Ground",
     "InterimAnalyses",
     "Judgement",
+    "ground",
     "judge",
     "level_of",
-    "summary",
 ]
 
 UNTESTED = "untested"
@@ -127,6 +126,17 @@ class Finding:
         return max(known, key=lambda item: max(item.ratio, 1 / item.ratio), default=None)
 
 
+def ground(claim: Claim, finding: Finding) -> Ground:
+    """Return the kind of statement that decides a finding on a claim."""
+    stated = [item for item in (finding.order, finding.number) if item is not None]
+    if not any(statement.sampled for statement in stated):
+        return Ground.FACT
+    if finding.number is None:
+        return Ground.ORDER
+    sources = {"text": Ground.PRINTED, "table": Ground.PRINTED, "tick": Ground.AXIS}
+    return sources.get(claim.legibility, Ground.OURS)
+
+
 @dataclass(frozen=True)
 class Judgement:
     """Claim with its findings.
@@ -158,16 +168,7 @@ class Judgement:
     @property
     def ground(self) -> Ground | None:
         """Kind of statement that decides the first finding; None if untested or failed."""
-        if self.first is None:
-            return None
-        stated = [item for item in (self.first.order, self.first.number) if item is not None]
-        if not any(statement.sampled for statement in stated):
-            return Ground.FACT
-        if self.first.number is None:
-            return Ground.ORDER
-        return {"text": Ground.PRINTED, "table": Ground.PRINTED, "tick": Ground.AXIS}.get(
-            self.claim.legibility, Ground.OURS
-        )
+        return None if self.first is None else ground(self.claim, self.first)
 
     @property
     def key(self) -> str:
@@ -286,19 +287,3 @@ def judge(
     except Exception as error:
         return Judgement(claim, failure=f"{type(error).__name__}: {error}")
     return Judgement(claim, findings)
-
-
-def summary(judgements: Iterable[Judgement]) -> str:
-    """Return the counts of verdicts as a line of text, calibration checks apart."""
-    members = list(judgements)
-    free = Counter(judgement.status for judgement in members if not judgement.claim.calibration)
-    checks = Counter(judgement.status for judgement in members if judgement.claim.calibration)
-    always = (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.UNDECIDED)
-    words = [item.value for item in Verdict if item in always or free[item.value]]
-    parts = [f"{free[word]} {word}" for word in words]
-    parts += [f"{free[word]} {word}" for word in (UNTESTED, FAILED) if free[word]]
-    line = ", ".join(parts)
-    if checks:
-        held = ", ".join(f"{count} {status}" for status, count in checks.items())
-        line += f"; calibration checks apart: {held}"
-    return line

@@ -4,7 +4,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,20 @@ from farlink.pictures import optional
 from farlink.plot.style import save
 from farlink.studies.controls import NegativeControl
 from farlink.studies.draw import numbers
-from farlink.studies.judge import UNTESTED, Finding, Ground, Judgement, summary
-from farlink.studies.quantity import Evidence, Verdict, short
-from farlink.studies.study import STRENGTHS, Claim, Curves, Drawing, Item, Table
+from farlink.studies.judge import Finding, Judgement
+from farlink.studies.outcome import (
+    Outcome,
+    count,
+    fitted,
+    headline,
+    kind,
+    outcome,
+    outcome_of,
+    summary,
+    unused_numbers,
+)
+from farlink.studies.quantity import Evidence, short
+from farlink.studies.study import Claim, Curves, Drawing, Item, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,9 +35,9 @@ if TYPE_CHECKING:
     from farlink.studies.archive import Made, StudyResult
     from farlink.studies.live import Live
 
-__all__ = ["FORMAT", "counts", "document", "environment", "grounds", "render", "sentence", "write"]
+__all__ = ["FORMAT", "document", "environment", "render", "write"]
 
-FORMAT = "farlink-study/2"
+FORMAT = "farlink-study/3"
 """Version of the format of verdicts.json."""
 
 _LARGEST_SVG = 1_500_000
@@ -80,8 +91,15 @@ def document(result: "StudyResult") -> dict[str, Any]:
         "events": result.events,
         "wall_s": result.wall_s,
         "summary": result.summary,
-        "counts": {kind: row for kind, row, _ in counts(result)},
-        "strong_claims_rest_on": {kind: row for kind, row, _ in grounds(result.judgements)},
+        "outcomes": {
+            name: {item.value: number for item, number in row.items()}
+            for name, row in count(result.judgements).items()
+        },
+        "fitted": [
+            {"item": row.choice.item, "claims": list(row.claims), "cells": list(row.cells)}
+            for row in fitted(result.study)
+        ],
+        "precision": [vars(row) for row in result.study.precision],
         "failures": result.failures,
         "verdicts": [_verdict(judgement) for judgement in result.judgements],
         "mutants": [_mutation(mutation, result) for mutation in result.mutations],
@@ -123,7 +141,7 @@ def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
         for judgement in result.judgements
         if judgement.cause or judgement.status == "not reproduced"
     ]
-    stated = [judgement for judgement in result.judgements if judgement.status != UNTESTED]
+    counts = count(result.judgements)
     return (
         environment()
         .get_template("page.html")
@@ -133,10 +151,14 @@ def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
             sections=sections,
             loose=loose,
             wrong=[item for item in wrong if not item.claim.calibration],
-            stated=stated,
-            statuses=sorted({judgement.status for judgement in result.judgements}),
-            counts=counts(result),
-            grounds=grounds(result.judgements),
+            outcomes=[item for item in Outcome if any(item in row for row in counts.values())],
+            counts=counts,
+            headline=headline(counts),
+            precision=result.study.precision,
+            unused=unused_numbers(result),
+            kinds={item.claim.id: kind(item.claim) for item in result.judgements},
+            results={item.claim.id: outcome(item) for item in result.judgements},
+            outcome_of=outcome_of,
             sensitive=_sensitive(result),
             mutations=[_mutation(mutation, result) for mutation in result.mutations],
             live=result.live,
@@ -178,48 +200,6 @@ def environment() -> "Environment":
     )
     made.filters |= {"published": _published, "slug": _slug, "p": _p, "number": _number}
     return made
-
-
-def counts(result: "StudyResult") -> list[tuple[str, dict[str, int], int]]:
-    """Count verdicts by strength of the claim, with calibration checks in their own row."""
-    rows: dict[str, dict[str, int]] = {}
-    for judgement in result.judgements:
-        kind = "calibration" if judgement.claim.calibration else judgement.claim.strength
-        row = rows.setdefault(kind, {})
-        row[judgement.status] = row.get(judgement.status, 0) + 1
-    order = [kind for kind in (*STRENGTHS, "calibration") if kind in rows]
-    return [(kind, rows[kind], sum(rows[kind].values())) for kind in order]
-
-
-def grounds(judgements: "Iterable[Judgement]") -> list[tuple[str, dict[str, int], int]]:
-    """Count verdicts of strong claims by `Ground`, without calibration checks."""
-    rows: dict[Ground, dict[str, int]] = {}
-    for judgement in judgements:
-        if (
-            judgement.ground is None
-            or judgement.claim.calibration
-            or judgement.claim.strength != STRENGTHS[0]
-        ):
-            continue
-        row = rows.setdefault(judgement.ground, {})
-        row[judgement.status] = row.get(judgement.status, 0) + 1
-    return [(item.value, rows[item], sum(rows[item].values())) for item in Ground if item in rows]
-
-
-def sentence(rows: Sequence[tuple[str, Mapping[str, int], int]]) -> str:
-    """Return a sentence with the share of reproduced claims in each row of `grounds`."""
-    total = sum(count for _, _, count in rows)
-    held = sum(row.get(Verdict.REPRODUCED.value, 0) for _, row, _ in rows)
-    ordered = sum(row.get(Verdict.ORDER_ONLY.value, 0) for _, row, _ in rows)
-    printed = sum(
-        row.get(Verdict.REPRODUCED.value, 0)
-        for kind, row, _ in rows
-        if kind == Ground.PRINTED.value
-    )
-    return (
-        f"Of {total} strong claims {held} are reproduced and {ordered} hold in their order only. "
-        f"Of the {held} reproduced {printed} rest on {Ground.PRINTED.value}."
-    )
 
 
 def _mutation(mutation: NegativeControl, result: "StudyResult") -> dict[str, Any]:
@@ -314,6 +294,7 @@ def _verdict(judgement: Judgement) -> dict[str, Any]:
         "says": claim.title,
         "strength": claim.strength,
         "calibration": claim.calibration,
+        "outcome": outcome(judgement).value,
         "rests_on": None if judgement.ground is None else judgement.ground.value,
         "order": None if claim.order is None else claim.order.text,
         "number": None if claim.number is None else claim.number.text,

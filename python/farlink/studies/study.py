@@ -28,6 +28,7 @@ __all__ = [
     "Curves",
     "Drawing",
     "Item",
+    "Precision",
     "Published",
     "Registry",
     "Study",
@@ -124,7 +125,11 @@ class Choice:
     why
         Reason for the choice.
     calibration
-        Whether the value was fitted to a published result.
+        Whether a published result was used for the choice.
+    on
+        Ids of the claims that were used; they are calibration checks.
+    cells
+        Other published results that were used: "table4.3: Vegas, clear sky".
     """
 
     item: str
@@ -132,6 +137,30 @@ class Choice:
     ours: str
     why: str = ""
     calibration: bool = False
+    on: Sequence[str] = ()
+    cells: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Precision of a kind of published number, from which tolerances follow.
+
+    Attributes
+    ----------
+    of
+        Kind of number: "mean with a printed deviation".
+    tolerance
+        Largest difference that counts as agreement.
+    why
+        Reason, from the publication.
+    where
+        Place in the publication.
+    """
+
+    of: str
+    tolerance: str
+    why: str
+    where: str
 
 
 @dataclass(frozen=True)
@@ -264,6 +293,7 @@ class Study:
     tables: Mapping[str, Item]
     claims: Mapping[str, Claim]
     choices: Sequence[Choice]
+    precision: Sequence[Precision]
     registry: Registry
 
     @classmethod
@@ -310,6 +340,8 @@ class Study:
                 raise ValueError(f"{claim.id}: shown_by, and no cause")
             if missing := set(claim.shown_by) - plan.interpretations.keys():
                 raise ValueError(f"{claim.id}: no reading {', '.join(sorted(missing))}")
+        choices = [_choice(row) for row in record.get("choice", [])]
+        _check_fitted(choices, claims)
         for control in plan.controls.values():
             if missing := set(control.turns) - {claim.id for claim in claims}:
                 raise ValueError(f"mutant {control.id}: no claim {', '.join(sorted(missing))}")
@@ -320,7 +352,8 @@ class Study:
             figures=_items(record.get("figure", [])),
             tables=_items(record.get("table", [])),
             claims={claim.id: claim for claim in claims},
-            choices=[_choice(row) for row in record.get("choice", [])],
+            choices=choices,
+            precision=[_precision(row) for row in record.get("precision", [])],
             registry=registry,
         )
 
@@ -361,7 +394,8 @@ _ITEMS = ("figure", "table", "claim")
 
 _CLAIM: tuple[str, ...] = ("strength", "figure", "published", "legibility", "calibration")
 _CLAIM += ("untested", "tolerance", "cause", "shown_by", "looks")
-_CHOICE = {"item", "says", "ours", "why", "calibration"}
+_CHOICE = {"item", "says", "ours", "why", "calibration", "on", "cells"}
+_PRECISION = {"of", "tolerance", "why", "where"}
 
 LEGIBILITY = ("", "text", "table", "tick", "none")
 """Sources of a published number; "none" if it is not legible."""
@@ -435,6 +469,31 @@ def _choice(row: Mapping[str, Any]) -> Choice:
     if unknown := row.keys() - _CHOICE:
         raise ValueError(f"choice {row['item']}: {', '.join(sorted(unknown))} is no key of it")
     return Choice(**{"text" if key == "says" else key: row[key] for key in row})
+
+
+def _check_fitted(choices: Sequence[Choice], claims: Sequence[Claim]) -> None:
+    """Check that choices and claims agree on which claims were used to choose.
+
+    Raises `ValueError` if a choice uses results without being a calibration or names none, if it
+    uses a claim that counts as evidence, or if no choice uses a calibration check.
+    """
+    checks = {claim.id for claim in claims if claim.calibration}
+    used = {name for choice in choices for name in choice.on}
+    for choice in choices:
+        if choice.calibration != bool(choice.on or choice.cells):
+            raise ValueError(f"choice {choice.item}: `on` or `cells` belong to a calibration")
+    if wrong := used - checks:
+        raise ValueError(f"a choice uses {', '.join(sorted(wrong))}: no calibration check")
+    if choices and (alone := checks - used):
+        raise ValueError(f"no choice uses the calibration check {', '.join(sorted(alone))}")
+
+
+def _precision(row: Mapping[str, Any]) -> Precision:
+    for key in sorted(_PRECISION):
+        _need(row, key, f"precision {row.get('of', '')}")
+    if unknown := row.keys() - _PRECISION:
+        raise ValueError(f"precision {row['of']}: {', '.join(sorted(unknown))} is no key of it")
+    return Precision(**row)
 
 
 def _items(rows: Sequence[Mapping[str, Any]]) -> dict[str, Item]:

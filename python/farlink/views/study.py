@@ -23,14 +23,16 @@ def show(result: "StudyResult", out: "Sink") -> None:
     """Print a line per claim with its verdict, and a summary of the runs."""
     from rich.text import Text
 
+    from farlink.studies.outcome import count, headline, kind, outcome
+
     if result.judgements:
-        table = _table("claim", "verdict", "strength", "what it hangs on")
+        table = _table("claim", "outcome", "strength", "what it hangs on")
         for judgement in result.judgements:
             name = judgement.claim.id.removeprefix(f"{result.study.id}.")
-            strength = "calibration" if judgement.claim.calibration else judgement.claim.strength
-            verdict = Text(judgement.status, style=_STYLES.get(judgement.status, ""))
-            table.add_row(name, verdict, strength, judgement.key)
+            result_text = Text(outcome(judgement).value, style=_STYLES.get(judgement.status, ""))
+            table.add_row(name, result_text, kind(judgement.claim), judgement.key)
         out.print(table)
+        out.print(headline(count(result.judgements)), soft_wrap=True)
         out.print(result.summary, soft_wrap=True)
     out.print(
         f"{result.study.id}, seed {result.seed}, {result.runs} runs of a point"

@@ -1,0 +1,155 @@
+"""Outcomes of claims: a verdict with the kind of evidence behind it.
+
+A verdict "reproduced" alone says little, because it counts a printed number that runs met like an
+order without a number or a computed fact. An outcome keeps these apart. The index page, the pages
+of studies, the terminal and the documents all use its words.
+"""
+
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from farlink.studies.judge import FAILED, UNTESTED, Finding, Ground, Judgement, ground
+from farlink.studies.quantity import Verdict
+from farlink.studies.study import STRENGTHS, Choice, Claim, Study
+
+if TYPE_CHECKING:
+    from farlink.studies.archive import StudyResult
+
+__all__ = [
+    "CALIBRATION",
+    "Fitted",
+    "Outcome",
+    "count",
+    "fitted",
+    "headline",
+    "kind",
+    "outcome",
+    "outcome_of",
+    "summary",
+    "unused_numbers",
+]
+
+CALIBRATION = "calibration"
+"""Row of claims to which a value was fitted, in the place of a strength."""
+
+
+class Outcome(enum.Enum):
+    """Outcome of a claim, from the strongest evidence to none."""
+
+    NUMBER = "number met"
+    ORDER_ONLY = "order met, number missed"
+    ORDER = "order met, no number"
+    FACT = "fact"
+    AXIS = "within the axis"
+    OURS = "within our bound"
+    TIE = "tie"
+    FEW_EVENTS = "too few events"
+    UNDECIDED = "undecided"
+    NOT_MET = "not met"
+    UNTESTED = "untested"
+    FAILED = "failed"
+
+
+_MET = {
+    Ground.PRINTED: Outcome.NUMBER,
+    Ground.ORDER: Outcome.ORDER,
+    Ground.FACT: Outcome.FACT,
+    Ground.AXIS: Outcome.AXIS,
+    Ground.OURS: Outcome.OURS,
+}
+"""Outcome of a reproduced claim, by the kind of statement that decides."""
+
+_OTHERS = {
+    Verdict.ORDER_ONLY: Outcome.ORDER_ONLY,
+    Verdict.TIE: Outcome.TIE,
+    Verdict.NOT_REPRODUCED: Outcome.NOT_MET,
+    Verdict.FEW_EVENTS: Outcome.FEW_EVENTS,
+    Verdict.UNDECIDED: Outcome.UNDECIDED,
+}
+
+
+def outcome(judgement: Judgement) -> Outcome:
+    """Return the outcome of a judged claim under the first interpretation."""
+    if judgement.status == FAILED:
+        return Outcome.FAILED
+    if judgement.status == UNTESTED or judgement.first is None:
+        return Outcome.UNTESTED
+    return outcome_of(judgement.claim, judgement.first)
+
+
+def outcome_of(claim: Claim, finding: Finding) -> Outcome:
+    """Return the outcome of a claim with a finding."""
+    if finding.verdict is Verdict.REPRODUCED:
+        return _MET[ground(claim, finding)]
+    return _OTHERS[finding.verdict]
+
+
+def kind(claim: Claim) -> str:
+    """Return the strength of a claim, or `CALIBRATION`."""
+    return CALIBRATION if claim.calibration else claim.strength
+
+
+def count(judgements: Iterable[Judgement]) -> dict[str, dict[Outcome, int]]:
+    """Count outcomes by strength; calibration checks have their own row, the last."""
+    rows: dict[str, dict[Outcome, int]] = {name: {} for name in (*STRENGTHS, CALIBRATION)}
+    for judgement in judgements:
+        row = rows[kind(judgement.claim)]
+        result = outcome(judgement)
+        row[result] = row.get(result, 0) + 1
+    return {
+        name: {item: row[item] for item in Outcome if item in row}
+        for name, row in rows.items()
+        if row
+    }
+
+
+def headline(counts: Mapping[str, Mapping[Outcome, int]], strength: str = STRENGTHS[0]) -> str:
+    """Return a sentence with the outcomes of the claims of one strength."""
+    row = counts.get(strength, {})
+    total = sum(row.values())
+    if not total:
+        return f"There are no {strength} claims."
+    parts = ", ".join(f"{number} {item.value}" for item, number in row.items())
+    return f"Of {total} {strength} claims: {parts}."
+
+
+def summary(judgements: Iterable[Judgement]) -> str:
+    """Return the counts of outcomes as a line of text, calibration checks apart."""
+    members = list(judgements)
+    free = [item for item in members if not item.claim.calibration]
+    checks = [item for item in members if item.claim.calibration]
+    line = _counted(free) or "no claims"
+    return f"{line}; calibration checks apart: {_counted(checks)}" if checks else line
+
+
+def _counted(judgements: Sequence[Judgement]) -> str:
+    results = [outcome(item) for item in judgements]
+    numbers = ((item, results.count(item)) for item in Outcome)
+    return ", ".join(f"{number} {item.value}" for item, number in numbers if number)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Choice that used printed results, with the claims and cells that it used."""
+
+    choice: Choice
+    claims: Sequence[str]
+    cells: Sequence[str]
+
+
+def fitted(study: Study) -> list[Fitted]:
+    """Return the choices of a study for which printed results were used."""
+    return [
+        Fitted(choice, choice.on, choice.cells) for choice in study.choices if choice.calibration
+    ]
+
+
+def unused_numbers(result: "StudyResult") -> tuple[int, int]:
+    """Return how many judged claims with a printed number no choice has used, and their total.
+
+    A claim has a printed number if runs measure it and the number is in a text or a table.
+    """
+    numbers = [j for j in result.judgements if j.ground is Ground.PRINTED]
+    return sum(not j.claim.calibration for j in numbers), len(numbers)
