@@ -22,10 +22,12 @@ LEAST = 0.95
 """Share of changes that must be detected."""
 
 STATS, JUDGE = "stats.py", "studies/judge.py"
+OUTCOME = "studies/outcome.py"
 SIGNIFICANCE, EXPRESSION = "studies/significance.py", "studies/expression.py"
 TESTS = {
     STATS: ["test_stats.py"],
     JUDGE: ["test_judge.py"],
+    OUTCOME: ["test_study_outcome.py"],
     SIGNIFICANCE: ["test_significance.py"],
     EXPRESSION: ["test_expression.py"],
 }
@@ -342,22 +344,34 @@ MUTANTS = [
     ),
     Mutant(JUDGE, 'f"{type(error).__name__}: {error}"', "str(error)", "an error without its kind"),
     Mutant(
-        JUDGE,
-        "for judgement in members if not judgement.claim.calibration)",
-        "for judgement in members)",
+        OUTCOME,
+        "free = [item for item in members if not item.claim.calibration]",
+        "free = list(members)",
         "checks count as evidence",
     ),
     Mutant(
-        JUDGE,
-        "for judgement in members if judgement.claim.calibration)",
-        "for judgement in members)",
+        OUTCOME,
+        "checks = [item for item in members if item.claim.calibration]",
+        "checks = list(members)",
         "evidence counts as checks",
     ),
     Mutant(
-        JUDGE,
-        "for word in (UNTESTED, FAILED) if free[word]",
-        "for word in (UNTESTED,) if free[word]",
-        "failures are not told",
+        OUTCOME,
+        "CALIBRATION if claim.calibration else claim.strength",
+        "claim.strength",
+        "checks are counted by strength",
+    ),
+    Mutant(
+        OUTCOME,
+        "    if judgement.status == FAILED:\n        return Outcome.FAILED\n",
+        "",
+        "failures are untested",
+    ),
+    Mutant(
+        OUTCOME,
+        "Ground.AXIS: Outcome.AXIS",
+        "Ground.AXIS: Outcome.NUMBER",
+        "an end of an axis is a number",
     ),
     Mutant(
         JUDGE, "self.claim.cause if self.fails", "self.claim.cause if True", "a cause of success"
@@ -368,9 +382,7 @@ MUTANTS = [
         "if not all(statement.sampled for statement in stated):",
         "a measured number beside a fact is a fact",
     ),
-    Mutant(
-        JUDGE, "if self.first.number is None:", "if self.first.order is not None:", "all are orders"
-    ),
+    Mutant(JUDGE, "if finding.number is None:", "if finding.order is not None:", "all are orders"),
     Mutant(
         JUDGE,
         '"tick": Ground.AXIS',

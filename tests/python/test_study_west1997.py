@@ -7,11 +7,10 @@ import pytest
 
 from farlink.studies.cache import SimulationCache
 from farlink.studies.expression import Expression
+from farlink.studies.grid import grid
 from farlink.studies.model import Model
 from farlink.studies.quantity import Quantity
-from farlink.studies.study import Table
 from farlink.studies.west1997 import STUDY
-from farlink.studies.west1997.tables import bands
 
 
 @pytest.fixture(scope="module")
@@ -99,21 +98,11 @@ def test_hooks_of_readings_and_mutants_change_their_keys(west: Model) -> None:
             west.cache.text(STUDY.model(west.cache).cell("reno", "none").__class__(change, item))
 
 
-def test_bands_are_confidence_intervals_of_twenty_runs() -> None:
-    assert bands("time", "mean", 20.878, 4.695, "bit64k") == pytest.approx((18.68, 23.08), abs=0.01)
-    assert bands("timeouts", "mean", 7.5, 0, "bit64k") == pytest.approx((6.35, 8.80), abs=0.005)
-    assert bands("timeouts", "mean", 0, 0, "bit64k") == pytest.approx((0, 0.184), abs=0.001)
-    assert bands("thr", "spread", 1, 0, "bit64k") == pytest.approx((0.76, 1.46), abs=0.005)
-    assert bands("wired", "mean", 97.4, 0, "bit64k") == pytest.approx((97.16, 97.64))
-
-
 def test_tables_compare_each_printed_cell(west: Model) -> None:
-    table = STUDY.registry.tables["t2"](west)
-    assert isinstance(table, Table)
-    assert len(table.rows) == 7 * 3
-    assert table.agrees is not None
-    assert len(table.agrees) == len(table.rows)
-    assert table.rows[0][:3] == ["transfer time (s)", "Reno", "300.455"]
+    table = grid(west, STUDY.tables["t2"].data)
+    assert len(table.cells) == 8 * 3
+    assert table.cells["transfer time", "Reno"].printed == "300.455"
+    assert table.cells["transfer time", "Reno"].low == pytest.approx(258.1, abs=0.1)
 
 
 def test_spread_and_ratio_are_the_statistics_with_their_uncertainty() -> None:

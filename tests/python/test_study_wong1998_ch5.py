@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from farlink.studies.cache import SimulationCache
+from farlink.studies.grid import Grid, amount
 from farlink.studies.judge import Judgement
 from farlink.studies.model import Change, Model
 from farlink.studies.runner import StudyRunner
@@ -14,7 +15,7 @@ from farlink.studies.wong1998 import STUDY
 from farlink.studies.wong1998.numbers import congestion_of, loss_of
 from farlink.studies.wong1998.readings import FULL_FRAME_BITS
 from farlink.studies.wong1998.registry import REGISTRY
-from farlink.studies.wong1998.tables import amount, chances
+from farlink.studies.wong1998.tables import chances
 
 LOSS = {"c25_5pct": 0.05, "c25_2pct": 0.02, "c5_5pct": 0.05}
 CHANGES = {**STUDY.plan.interpretations, **STUDY.plan.controls}
@@ -38,15 +39,16 @@ def test_loss_by_congestion_is_duration_times_periods(
 @pytest.mark.parametrize("id", [f"table3.{i}" for i in range(1, 7)])
 def test_tables_agree_row_by_row(id: str, wong: Model) -> None:  # noqa: A002
     table = REGISTRY.tables[id](wong)
-    assert table.agrees is not None
-    assert all(table.agrees), table.rows
+    assert isinstance(table, Grid)
+    assert all(item.agrees for item in table.cells.values()), table.cells
     assert len(table.rows) == len(STUDY.tables[id].data["published"])
 
 
 def test_a_row_that_differs_is_marked(wong: Model) -> None:
     change = Change("w", "", sets={"links.radio.arq.window": 12})
     table = REGISTRY.tables["table3.4"](STUDY.model(wong.cache, change))
-    assert table.agrees == [True, True, False]
+    assert isinstance(table, Grid)
+    assert [item.agrees for item in table.cells.values()] == [True, True, False]
 
 
 def test_amounts_have_the_units_of_the_study() -> None:

@@ -11,7 +11,7 @@ import typer
 from farlink import files
 from farlink.cli import options, text
 from farlink.cli.options import declare
-from farlink.views.study import _table, show
+from farlink.views.study import _table, show, show_tables
 
 if TYPE_CHECKING:
     from farlink.api import Progress
@@ -49,6 +49,9 @@ _Causes = Annotated[
 _Mutants = Annotated[
     bool, declare("--mutants", "Judge the claims under the record's wrong models, too.")
 ]
+_Tables = Annotated[
+    bool, declare("--tables", "Print each printed table cell by cell, and run nothing else.")
+]
 _Live = Annotated[
     bool, declare("--live", "Run the record's live points with real packets, too (Linux, root).")
 ]
@@ -70,6 +73,7 @@ def study(
     readings: _Readings = False,
     causes: _Causes = False,
     mutants: _Mutants = False,
+    tables: _Tables = False,
     live: _Live = False,
     live_runs: _LiveRuns = None,
     out: Annotated[Path | None, options.out("Write page, verdicts and figures here.")] = None,
@@ -98,36 +102,35 @@ def study(
         return
     base = out if out is not None else Path("farlink-out") / (name or "studies")
     files.check_directory(base)
-    from farlink.experiment.execute import on_cluster
-    from farlink.studies import runner
-
+    chosen: dict[str, Any] = {"only": parts, "tables": tables, "quick": quick, "runs": runs}
+    chosen |= {
+        "seed": seed,
+        "jobs": jobs,
+        "reading": reading,
+        "readings": readings,
+        "causes": causes,
+    }
+    chosen |= {"mutants": mutants, "live": live, "live_runs": live_runs, "store": store}
     results = []
     for item in names:
-        with on_cluster(cluster) as executor, _progress(quiet) as (progress, watch):
-            result = runner.study(
-                item,
-                only=parts,
-                quick=quick,
-                runs=runs,
-                seed=seed,
-                jobs=jobs,
-                reading=reading,
-                readings=readings,
-                causes=causes,
-                mutants=mutants,
-                live=live,
-                live_runs=live_runs,
-                tell=None if quiet else text.progress_line,
-                store=store,
-                executor=executor,
-                progress=progress,
-                watch=watch,
-            )
+        result = _run(item, chosen, cluster, quiet=quiet)
         result.save(base / item if every else base)
         results.append(result)
         if not quiet:
-            show(result, text.console(sys.stdout))
+            (show_tables if tables else show)(result, text.console(sys.stdout))
     _finish(results, base, every=every, quiet=quiet)
+
+
+def _run(name: str, chosen: dict[str, Any], cluster: str, *, quiet: bool) -> "StudyResult":
+    """Run a study with the given options of `farlink.study`, and show its progress."""
+    from farlink.experiment.execute import on_cluster
+    from farlink.studies import runner
+
+    tell = None if quiet else text.progress_line
+    with on_cluster(cluster) as executor, _progress(quiet) as (progress, watch):
+        return runner.study(
+            name, **chosen, executor=executor, progress=progress, watch=watch, tell=tell
+        )
 
 
 def _finish(results: "list[StudyResult]", base: Path, *, every: bool, quiet: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from farlink import _farlink, folder
 from farlink.studies.controls import NegativeControl
+from farlink.studies.grid import Grid
 from farlink.studies.judge import FAILED, Judgement
 from farlink.studies.live import Live
 from farlink.studies.model import AS_CHOSEN, Change
@@ -27,7 +28,7 @@ class Made:
     """Content of a figure or table, or the error that prevented it."""
 
     item: Item
-    content: Curves | Drawing | Table | None = None
+    content: Curves | Drawing | Grid | Table | None = None
     failure: str = ""
 
 
@@ -151,6 +152,12 @@ class StudyResult:
     def figures(self) -> "dict[str, Figure]":
         """Figures (of matplotlib) by id."""
         return {name: make() for name, make in self.figure_makers.items()}
+
+    @property
+    def grids(self) -> dict[str, Grid]:
+        """Printed tables cell by cell, by id."""
+        contents = {name: made.content for name, made in self.made.items()}
+        return {name: item for name, item in contents.items() if isinstance(item, Grid)}
 
     @property
     def figure_makers(self) -> "dict[str, Callable[[], Figure]]":

@@ -9,6 +9,7 @@ from typing import Any
 
 from farlink.studies.cache import SimulationCache
 from farlink.studies.curves import curves
+from farlink.studies.grid import Grid, grid
 from farlink.studies.judge import Compared, Finding
 from farlink.studies.model import Change
 from farlink.studies.quantity import Quantity
@@ -45,12 +46,15 @@ def has_content(study: Study, entry: Entry) -> bool:
 
 def content(
     study: Study, entry: Entry, change: Change, cache: SimulationCache
-) -> Curves | Drawing | Table:
+) -> Curves | Drawing | Grid | Table:
     """Return the content of a figure or table under a change of the model."""
     model = study.model(cache, change)
     if "series" in entry.item.data:
         return curves(model, entry.item.data)
-    functions: Mapping[str, Callable[[Any], Curves | Drawing | Table]] = (
+    if "cells" in entry.item.data:
+        used = [cell for choice in study.choices for cell in choice.cells]
+        return grid(model, entry.item.data, used)
+    functions: Mapping[str, Callable[[Any], Curves | Drawing | Grid | Table]] = (
         study.registry.tables if entry.kind == "table" else study.registry.figures
     )
     return functions[entry.item.id](model)

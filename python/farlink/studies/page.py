@@ -13,6 +13,7 @@ from farlink.pictures import optional
 from farlink.plot.style import save
 from farlink.studies.controls import NegativeControl
 from farlink.studies.draw import numbers
+from farlink.studies.grid import Grid, frame
 from farlink.studies.judge import Finding, Judgement
 from farlink.studies.outcome import (
     Outcome,
@@ -44,7 +45,7 @@ _LARGEST_SVG = 1_500_000
 """Largest SVG (bytes) on the page; larger figures are embedded as PNG."""
 
 # Keys of a figure's or table's entry that hold no published numbers.
-_SHOWN = {"id", "title", "where", "note", "kind", "content", "full"}
+_SHOWN = {"id", "title", "where", "note", "kind", "content", "full", "cells", "published"}
 _SHOWN |= {"points", "x", "y", "over", "series", "x_label", "x_scale", "log_x", "log_y"}
 
 
@@ -63,6 +64,8 @@ def write(result: "StudyResult", directory: Path) -> list[Path]:
     for name, made in result.made.items():
         if isinstance(made.content, Table):
             written.append(_csv(_frame(made.content), directory / "tables" / f"{name}.csv"))
+        if isinstance(made.content, Grid):
+            written.append(_csv(frame(made.content), directory / "tables" / f"{name}.csv"))
     if result.live:
         written.append(_csv(_frame(result.live.table), directory / "live.csv"))
     written.append(_csv(result.verdicts.reset_index(), directory / "verdicts.csv"))
@@ -100,10 +103,25 @@ def document(result: "StudyResult") -> dict[str, Any]:
             for row in fitted(result.study)
         ],
         "precision": [vars(row) for row in result.study.precision],
+        "tables": {name: _grid(item) for name, item in result.grids.items()},
         "failures": result.failures,
         "verdicts": [_verdict(judgement) for judgement in result.judgements],
         "mutants": [_mutation(mutation, result) for mutation in result.mutations],
         "live": None if result.live is None else _live(result.live),
+    }
+
+
+def _grid(grid: Grid) -> dict[str, Any]:
+    """Return the agreement of a printed table for verdicts.json."""
+    numbers = grid.agreement
+    return {
+        "kind": grid.kind,
+        "printed": numbers.printed,
+        "cells": numbers.cells,
+        "agree": numbers.agree,
+        "used": numbers.used,
+        "ratio": _finite(numbers.ratio),
+        "factor": _finite(numbers.factor),
     }
 
 
@@ -155,6 +173,7 @@ def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
             counts=counts,
             headline=headline(counts),
             precision=result.study.precision,
+            grids=result.grids,
             unused=unused_numbers(result),
             kinds={item.claim.id: kind(item.claim) for item in result.judgements},
             results={item.claim.id: outcome(item) for item in result.judgements},
@@ -224,6 +243,7 @@ def _sections(result: "StudyResult") -> "tuple[list[dict[str, Any]], list[Judgem
             {
                 "made": made,
                 "table": content if isinstance(content, Table) else None,
+                "grid": content if isinstance(content, Grid) else None,
                 # The picture of curves contains its heading and note.
                 "heading": "" if isinstance(content, Curves) else result.heading(made.item),
                 "curves": isinstance(content, Curves),
@@ -347,7 +367,7 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
 
 def _files(name: str, made: "Made") -> list[str]:
     """Return the files with the numbers of a figure or table, relative to the page."""
-    if isinstance(made.content, Table):
+    if isinstance(made.content, Grid | Table):
         return [f"tables/{name}.csv"]
     return [f"figures/{name}{suffix}.csv" for suffix in _numbers(made)]
 

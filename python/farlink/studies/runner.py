@@ -76,6 +76,7 @@ def study(
     readings: bool = False,
     causes: bool = False,
     mutants: bool = False,
+    tables: bool = False,
     live: bool = False,
     live_runs: int | None = None,
     store: str | Path | None = None,
@@ -86,32 +87,29 @@ def study(
 ) -> StudyResult:
     """Repeat a published study: its figures and tables, and a verdict on each of its claims.
 
-    `save` writes the data frame `verdicts` and the figures `figures` of the result with a page.
-
     Parameters
     ----------
     name
         Name of the study: "wong1998".
     only
         Ids of figures and tables (with their claims) and of claims, or beginnings of ids ("fig4").
-    quick
-        Whether to reduce runs and points, use one analysis, and skip entries with `full`.
-    runs, seed
-        Runs of each point, 2 or more (by default 10, or 6 if `quick`), and their seed. Run k of
-        every point has the same random numbers.
+    quick, runs, seed
+        Whether to reduce runs and points, use one analysis, and skip entries with `full`; runs of
+        each point, 2 or more (by default 10, or 6 if `quick`), and their seed.
     reading, readings
         Interpretation of the text that gives the verdicts, by default the record's; whether claims
         are also judged under all others.
     causes, mutants
-        Whether claims that do not reproduce are also judged under the interpretations that show the
-        cause; whether claims are also judged under the record's negative controls.
+        Whether claims are also judged under interpretations that show the cause of a difference;
+        whether claims are also judged under the record's negative controls.
+    tables
+        Whether only the printed tables are made, all of them, and no claim is judged.
     live, live_runs
-        Whether the record's live points are emulated first (Linux, root), and the number of
-        emulated runs of each, at least 2. Without `only`, only claims on live points are judged.
-    jobs, store, executor, progress
-        Options as in `sweep` and `run`; the progress is that of the current batch.
-    watch, tell
-        Callbacks: `watch` before each batch, `tell` with a line of text after each emulated run.
+        Whether the record's live points are emulated (Linux, root), and the runs of each, at
+        least 2. Without `only`, only claims on live points are judged.
+    jobs, store, executor, progress, watch, tell
+        Options as in `sweep`, `run`. `watch` is called before each batch, `tell` after each
+        emulated run.
 
     Raises
     ------
@@ -120,7 +118,6 @@ def study(
 
     Examples
     --------
-    >>> import farlink as fl
     >>> fl.study("wong1998", only="fig4.17", quick=True).save("wong1998")  # doctest: +SKIP
     """
     ids = [only] if isinstance(only, str) else only
@@ -128,12 +125,22 @@ def study(
         raise ScenarioError("--live-runs has no effect without --live; leave it out")
     cache = _cache(runs, seed, jobs, progress, store, executor, quick=quick)
     record = find(name)
+    if tables:
+        _check_alone(only, live=live, mutants=mutants)
+        ids = record.printed_tables
     real = _emulate(record, cache, ids, live_runs, store, tell) if live else None
     if real is not None and ids is None:
         ids = [judgement.claim.id for judgement in real.judgements]
     more: dict[str, Any] = {"reading": reading, "readings": readings, "causes": causes}
-    result = run_study(record, cache, only=ids, mutants=mutants, watch=watch, **more)
-    return replace(result, live=real)
+    more |= {"mutants": mutants, "claims": not tables, "watch": watch}
+    return replace(run_study(record, cache, only=ids, **more), live=real)
+
+
+def _check_alone(only: Sequence[str] | str | None, *, live: bool, mutants: bool) -> None:
+    if only or live or mutants:
+        raise ScenarioError(
+            "--tables makes all printed tables alone; leave out --only, --live and --mutants"
+        )
 
 
 def _emulate(
@@ -179,6 +186,7 @@ def run_study(
     readings: bool = False,
     causes: bool = False,
     mutants: bool = False,
+    claims: bool = True,
     watch: Callable[[Step], None] | None = None,
 ) -> StudyResult:
     """Run a study with the number of runs and the seed of a cache; see `study`."""
@@ -187,7 +195,10 @@ def run_study(
     runner = StudyRunner(study, cache, interpretations)
     made: dict[str, Made] = {}
     judgements = []
-    planned = batches(study, cache, interpretations, select(study, only, quick=cache.quick))
+    entries = select(study, only, quick=cache.quick)
+    if not claims:
+        entries = [entry for entry in entries if not isinstance(entry.item, Claim)]
+    planned = batches(study, cache, interpretations, entries)
     total = sum(batch.runs for batch in planned)
     done = 0
     for batch in planned:

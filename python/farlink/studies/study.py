@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from farlink.studies.cache import SimulationCache
 from farlink.studies.expression import Expression
+from farlink.studies.grid import Grid, check
 from farlink.studies.model import AS_CHOSEN, Change, Hook, Model, Plan
 from farlink.studies.quantity import Quantity
 
@@ -248,7 +249,7 @@ class Registry:
     """
 
     figures: dict[str, Callable[[Model], "Curves | Drawing"]] = field(default_factory=dict)
-    tables: dict[str, Callable[[Model], Table]] = field(default_factory=dict)
+    tables: dict[str, "Callable[[Model], Grid | Table]"] = field(default_factory=dict)
     functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
     hooks: dict[str, Hook] = field(default_factory=dict)
 
@@ -340,6 +341,9 @@ class Study:
                 raise ValueError(f"{claim.id}: shown_by, and no cause")
             if missing := set(claim.shown_by) - plan.interpretations.keys():
                 raise ValueError(f"{claim.id}: no reading {', '.join(sorted(missing))}")
+        for row in record.get("table", []):
+            if "cells" in row:
+                check(row, names)
         choices = [_choice(row) for row in record.get("choice", [])]
         _check_fitted(choices, claims)
         for control in plan.controls.values():
@@ -362,11 +366,16 @@ class Study:
         return Model(cache, self.plan, change, self.registry.hooks, self.registry.functions)
 
     @property
+    def printed_tables(self) -> list[str]:
+        """Ids of the tables of the publication; the others are farlink's own."""
+        return [name for name, item in self.tables.items() if item.where.startswith("Table")]
+
+    @property
     def gaps(self) -> list[str]:
         """Return a line for each entry of the record without code, and each code without an entry.
 
-        A claim with `untested` needs no expression. A figure with `content` or `series` needs no
-        function.
+        A claim with `untested` needs no expression. A figure with `content` or `series`, and
+        a table with `cells`, need no function.
         """
         needed = {
             "figure": {n for n, figure in self.figures.items() if not _MADE & figure.data.keys()},
@@ -387,7 +396,7 @@ class Study:
         return lines
 
 
-_MADE = {"content", "series"}
+_MADE = {"content", "series", "cells"}
 """Keys that make a function for the figure or table unnecessary."""
 
 _ITEMS = ("figure", "table", "claim")

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from farlink.studies.live import Live
     from farlink.views.page import Sink
 
-__all__ = ["_table", "show"]
+__all__ = ["_table", "show", "show_tables"]
 
 
 _STYLES = {
@@ -45,6 +45,34 @@ def show(result: "StudyResult", out: "Sink") -> None:
         _show_live(result.live, result, out)
 
 
+_SHADES = ("green", "yellow", "yellow", "dark_orange", "red", "bold red")
+
+
+def show_tables(result: "StudyResult", out: "Sink") -> None:
+    """Print each printed table cell by cell: printed value, ours, and their ratio."""
+    from rich.text import Text
+
+    for name, grid in result.grids.items():
+        table = _folded(name, *grid.columns)
+        for row in grid.rows:
+            texts = []
+            for column in grid.columns:
+                cell = grid.cells.get((row, column))
+                if cell is None:
+                    texts.append(Text(""))
+                    continue
+                ratio = f" ({cell.ratio:.3g})" if cell.ratio == cell.ratio else ""
+                style = _SHADES[cell.shade] if cell.shade >= 0 else "dim"
+                texts.append(Text(f"{cell.printed} | {cell.shown}{ratio}", style=style))
+            unit = grid.units.get(row, "")
+            table.add_row(f"{row} ({unit})" if unit else row, *texts)
+        out.print(table)
+        line = grid.agreement.text if grid.kind != "inputs" else "parameters, no evidence"
+        out.print(f"{name}: {grid.kind}: {line}" if grid.kind == "computed" else f"{name}: {line}")
+        if grid.note:
+            out.print(grid.note, soft_wrap=True)
+
+
 def _show_live(live: "Live", result: "StudyResult", out: "Sink") -> None:
     """Print the results of real packets, with their verdicts next to the simulated ones."""
     from rich.text import Text
@@ -74,6 +102,17 @@ def _show_live(live: "Live", result: "StudyResult", out: "Sink") -> None:
     )
     if live.behind:
         out.print("WARNING: the emulator fell behind the clock", soft_wrap=True)
+
+
+def _folded(*titles: str) -> Any:  # noqa: ANN401
+    """Return a table whose columns all fold in a narrow terminal."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in titles:
+        table.add_column(title, overflow="fold")
+    return table
 
 
 def _table(*titles: str) -> Any:  # noqa: ANN401 (rich is imported when it is needed)

@@ -130,6 +130,32 @@ def _least(
     return Quantity(chosen, f"least good {factor}({scene}, {tcp})", "", cells)
 
 
+@REGISTRY.function("optimum")
+def _optimum(
+    model: Model,
+    scene: str,
+    tcp: str,
+    factor: str,
+    printed: float,
+    grid: Sequence[float],
+    slack: float,
+    **over: Any,  # noqa: ANN401
+) -> Quantity:
+    """Return the best value of a factor: the printed one where the optimum is as flat.
+
+    The printed value counts as best if its mean throughput is at least (1 - slack) of the highest
+    of the grid; otherwise the value with the highest mean is returned, with one value per run.
+    """
+    points, rows, cells = _rows(_over(model, scene, tcp, factor, grid, over))
+    means = rows.mean(axis=1)
+    if np.isnan(means).any():
+        chosen = math.nan
+    else:
+        flat = means[points == printed].max(initial=-math.inf) >= (1 - slack) * means.max()
+        chosen = printed if flat else float(points[np.argmax(means)])
+    return Quantity([chosen] * rows.shape[1], f"best {factor}({scene}, {tcp})", "", cells)
+
+
 @REGISTRY.function("top")
 def _top(
     model: Model,

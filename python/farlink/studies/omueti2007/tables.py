@@ -1,67 +1,14 @@
 """Tables of the study, with published values of the record and values of the model."""
 
 import json
-import tomllib
-from collections.abc import Callable, Mapping
-from functools import cache
-from importlib import resources
+from collections.abc import Callable
 from typing import Any
 
+from farlink.studies.grid import Grid, amount, inputs, published
 from farlink.studies.model import Model
-from farlink.studies.omueti2007.fairness import jain
 from farlink.studies.omueti2007.registry import REGISTRY
-from farlink.studies.quantity import short
-from farlink.studies.study import Table
 
 __all__: list[str] = []
-
-_NAMES = {
-    "adalr_sack": "TCP-ADaLR SACK",
-    "adalr_newreno": "TCP-ADaLR NewReno",
-    "sack": "TCP SACK",
-    "newreno": "TCP NewReno",
-}
-
-
-@cache
-def _entry(id: str) -> Mapping[str, Any]:  # noqa: A002
-    text = resources.files(__package__).joinpath("record.toml").read_text(encoding="utf-8")
-    return next(row for row in tomllib.loads(text)["table"] if row["id"] == id)
-
-
-def _times(id: str) -> Callable[[Model], Table]:  # noqa: A002
-    entry = _entry(id)
-
-    def make(model: Model) -> Table:
-        rows = []
-        for tcp, cells in entry["published"].items():
-            for ack in ("d", "n"):
-                congested = bool(entry.get("congested"))
-                ours = model.measure(entry["measure"], tcp, ack, congested=congested).mean
-                ratio = f"{ours / cells[ack]:.3f}"
-                rows.append([_NAMES[tcp], ack, f"{cells[ack]:g}", short(ours, 5), ratio])
-        return Table(["TCP", "delayed ACK", "published", "ours", "ratio"], rows)
-
-    return make
-
-
-for _id in ("table4", "table5", "table6", "table7"):
-    REGISTRY.table(_id)(_times(_id))
-
-
-def _indices(id: str) -> Callable[[Model], Table]:  # noqa: A002
-    def make(model: Model) -> Table:
-        rows = [
-            [kind, f"{value:.4f}", f"{jain(model, kind).mean:.4f}"]
-            for kind, value in _entry(id)["published"].items()
-        ]
-        return Table(["connections", "published", "ours"], rows)
-
-    return make
-
-
-for _id in ("table8", "table9"):
-    REGISTRY.table(_id)(_indices(_id))
 
 
 def _resolved(model: Model, ack: str = "n", **factors: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -70,16 +17,21 @@ def _resolved(model: Model, ack: str = "n", **factors: Any) -> dict[str, Any]:  
     return scenario
 
 
-def _side_by_side(id: str, ours: list[str], note: str = "") -> Table:  # noqa: A002
-    published = _entry(id)["published"]
-    rows = [
-        [name, text, value] for (name, text), value in zip(published.items(), ours, strict=True)
-    ]
-    return Table(["", "published", "ours"], rows, note=note)
+def _side_by_side(id: str, ours: list[str], note: str = "") -> Grid:  # noqa: A002
+    pairs = zip(published(str(__package__), id).items(), ours, strict=True)
+    return inputs([(name, text, value, _same(text, value)) for (name, text), value in pairs], note)
+
+
+def _same(text: str, value: str) -> bool:
+    """Return whether two texts have the same amounts."""
+    try:
+        return amount(text) == amount(value)
+    except ValueError:
+        return text == value
 
 
 @REGISTRY.table("table1")
-def _tcp(model: Model) -> Table:
+def _tcp(model: Model) -> Grid:
     tcp, delayed = (_resolved(model, ack)["resolved_tcp"][0] for ack in ("n", "d"))
     ours = [tcp[key] for key in ("mss", "initial_window", "receive_window", "rto_tick")]
     ours.append(f"{tcp['delayed_ack']} ({delayed['delayed_ack']})")
@@ -88,16 +40,16 @@ def _tcp(model: Model) -> Table:
 
 
 @REGISTRY.table("table2")
-def _pages(model: Model) -> Table:
+def _pages(model: Model) -> Grid:
     flow = _resolved(model, app="http")["flows"][0]
     keys = ("page_interval", "main_object", "inline_objects", "inline_object", "duration")
-    return _side_by_side("table2", [str(flow[key]) for key in keys])
+    return _side_by_side("table2", ["1.1", *(str(flow[key]) for key in keys)])
 
 
 @REGISTRY.table("table3")
-def _file(model: Model) -> Table:
+def _file(model: Model) -> Grid:
     scenario = _resolved(model)
-    ours = [scenario["flows"][0]["size"], scenario["max_duration"]]
+    ours = [scenario["max_duration"], scenario["flows"][0]["size"], scenario["max_duration"]]
     return _side_by_side("table3", [str(value) for value in ours])
 
 

@@ -1,9 +1,7 @@
 """Radio channel: table 5, Gilbert chain, positions and angles, and their interpretations."""
 
 import math
-import tomllib
 from collections.abc import Mapping
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -11,10 +9,11 @@ from numpy.typing import NDArray
 
 from farlink.api import trajectory
 from farlink.channels import channel
+from farlink.studies.agreement import GridCell
 from farlink.studies.cache import Cell
+from farlink.studies.grid import Grid, published
 from farlink.studies.model import Model
 from farlink.studies.quantity import Evidence, Quantity, fact
-from farlink.studies.study import Table
 from farlink.studies.vatne2006.registry import REGISTRY
 
 __all__ = ["rayleigh"]
@@ -36,9 +35,7 @@ def rayleigh(cell: Cell) -> Mapping[str, Any]:
 
 
 def _published() -> Mapping[str, list[Any]]:
-    text = resources.files(__package__).joinpath("record.toml").read_text(encoding="utf-8")
-    tables = tomllib.loads(text)["table"]
-    rows: Mapping[str, list[Any]] = next(t for t in tables if t["id"] == "table5")["published"]
+    rows: Mapping[str, list[Any]] = published(str(__package__), "table5")
     return rows
 
 
@@ -63,17 +60,25 @@ def _cells() -> list[tuple[int, str, str, float]]:
 
 
 def _agrees(text: str, value: float) -> bool:
-    digit = 10.0 ** -len(text.partition(".")[2])
-    return abs(float(text) - value) <= 0.55 * digit
+    return abs(float(text) - value) <= 0.55 * _digit(text)
+
+
+def _digit(text: str) -> float:
+    """Return the value of one in the last printed digit."""
+    return float(10.0 ** -len(text.partition(".")[2]))
 
 
 @REGISTRY.table("table5")
-def _table5(_: Model) -> Table:
-    rows, agrees = [], []
+def _table5(_: Model) -> Grid:
+    cells = {}
     for row, column, text, value in _cells():
-        rows.append([str(row), column, text, f"{value:.7g}"])
-        agrees.append(_agrees(text, value))
-    return Table(["row", "", "published", "ours"], rows, agrees)
+        half = 0.55 * _digit(text)
+        printed, ours = float(text), Quantity([value] * 2, "computed")
+        cells[str(row), column] = GridCell(
+            str(row), column, text, printed, printed - half, printed + half, ours
+        )
+    rows = list(_published())
+    return Grid(_COLUMNS, rows, cells, kind="computed")
 
 
 @REGISTRY.function("misprints")

@@ -10,4 +10,3 @@ __all__ = ["STUDY"]
 _MODULES = (figures, hooks, tables, traces)
 
 STUDY = Study.read(__name__, REGISTRY)
-tables.register(STUDY.record)

@@ -1,115 +1,17 @@
-"""Tables 1 to 4 with simulated values, and tables for the report's future work (7.0)."""
+"""Tables for the report's future work (7.0)."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
-from typing import Any
 
-import numpy as np
-
-from farlink.probability import chi_square_quantile
 from farlink.studies.cache import Cell
-from farlink.studies.expression import FUNCTIONS
 from farlink.studies.model import Model
 from farlink.studies.quantity import Quantity
 from farlink.studies.study import Table
 from farlink.studies.west1997.registry import REGISTRY
 
-__all__ = ["bands"]
-
-RUNS = 20
-"""Number of the report's runs of a test scenario (5.2)."""
-
-T975 = 2.093
-"""Quantile of Student's t with 19 degrees of freedom, for 95 %."""
-
-_GOODPUT = {"bit64k": 0.24, "burst6": 1.0, "none": 0.05}
-"""Half width of the 95 % interval of the mean goodput of 20 runs (percentage points). The standard
-deviation of a run is 0.40 with single errors and 2.0 with bursts of six, from 1500 draws of the
-channel alone; rounding adds 0.05.
-"""
-
-ROWS: Sequence[tuple[str, str, str]] = (
-    ("time", "mean", "transfer time (s)"),
-    ("time", "spread", "its deviation (s)"),
-    ("thr", "mean", "throughput (KB/s)"),
-    ("thr", "spread", "its deviation (KB/s)"),
-    ("wired", "mean", "wired goodput (%)"),
-    ("wireless", "mean", "wireless goodput (%)"),
-    ("timeouts", "mean", "timer expirations"),
-)
-
-
-def bands(row: str, kind: str, printed: float, deviation: float, err: str) -> tuple[float, float]:
-    """Return the 95 % confidence interval of a printed number, from the report's 20 runs.
-
-    Parameters
-    ----------
-    row, kind
-        Name of the measure, and "mean" or "spread" (standard deviation).
-    printed
-        Printed number.
-    deviation
-        Printed standard deviation of a mean.
-    err
-        Error model of the setting: "none", "bit64k" or "burst6".
-    """
-    if kind == "spread":
-        low, high = (np.sqrt((RUNS - 1) / chi_square_quantile(RUNS - 1, p)) for p in (0.975, 0.025))
-        return float(low * printed), float(high * printed)
-    if row in ("time", "thr"):
-        half = T975 * deviation / RUNS**0.5
-    elif row == "timeouts":
-        events = round(printed * RUNS)
-        low = chi_square_quantile(2 * events, 0.025) / 2 if events else 0.0
-        return float(low / RUNS), float(chi_square_quantile(2 * events + 2, 0.975) / 2 / RUNS)
-    else:
-        half = _GOODPUT[err]
-    return printed - half, printed + half
-
-
-def _table(data: Mapping[str, Any]) -> Callable[[Model], Table]:
-    def make(model: Model) -> Table:
-        rows, agrees = [], []
-        for measure, kind, name in ROWS:
-            for case, (scheme, err) in data["columns"].items():
-                printed = data[measure if kind == "mean" else f"{measure}_deviation"][case]
-                deviation = data.get(f"{measure}_deviation", {}).get(case, 0.0)
-                ours = model.measure(measure, scheme, err, net=data["net"])
-                if kind == "spread":
-                    ours = FUNCTIONS["spread"](ours)
-                low, high = bands(measure, kind, printed, deviation, err)
-                ratio = f"{ours.mean / printed:.3f}" if printed else ""
-                rows.append([name, case, f"{printed:g}", ours.named("", "").text, ratio])
-                agrees.append(_overlap(ours, low, high))
-        return Table(
-            columns=["", "case", "published", "ours", "ratio"],
-            rows=rows,
-            agrees=agrees,
-            note="Agreement: our 95 % interval meets what 20 runs of the report leave open "
-            "(Student's t by the printed deviation, chi-square for deviations, Poisson for "
-            "expirations, the scatter of the channel for goodputs).",
-        )
-
-    return make
-
-
-def _overlap(ours: Quantity, low: float, high: float) -> bool:
-    result = ours.estimate
-    if result.mean is None:
-        return False
-    half = result.half_width or 0.0
-    return bool(result.mean + half >= low and result.mean - half <= high)
-
-
-def register(record: Mapping[str, Any]) -> None:
-    """Register all tables of the record that have printed numbers in columns."""
-    for data in record["table"]:
-        if "columns" in data:
-            REGISTRY.table(data["id"])(_table(data))
-
+__all__: list[str] = []
 
 ERRORS = ("none", "bit64k", "bit16k", "burst6")
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from farlink.studies.grid import amount
 from farlink.studies.wong1998.registry import REGISTRY
-from farlink.studies.wong1998.tables import amount
 
 __all__: list[str] = []
 

@@ -5,58 +5,24 @@ The record has the published values. Simulated values are those of the resolved 
 
 import json
 import math
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.studies.grid import Grid, amount, inputs, published
 from farlink.studies.model import Model
 from farlink.studies.study import Table
 from farlink.studies.wong1998.numbers import congestion_of, loss_of, probe
 from farlink.studies.wong1998.registry import REGISTRY
 
-__all__ = ["amount", "chances"]
-
-_SCALES = {
-    "": 1.0,
-    "B": 1.0,
-    "KiB": 1024.0,
-    "s": 1.0,
-    "ms": 1e-3,
-    "us": 1e-6,
-    "min": 60.0,
-    "kbit/s": 1e3,
-    "Mbit/s": 1e6,
-    "frames": 1.0,
-    "packets/s": 1.0,
-}
+__all__ = ["chances"]
 
 
-def amount(text: str) -> float:
-    """Parse "19.2 kbit/s" or "4096 B" to a number in bit/s, bytes or seconds.
-
-    Raises
-    ------
-    ValueError
-        If the unit is unknown.
-    """
-    number, _, unit = text.partition(" ")
-    if unit not in _SCALES:
-        raise ValueError(f"the unit of {text!r} is none of {', '.join(_SCALES)}")
-    return float(number) * _SCALES[unit]
-
-
-@cache
 def _published(id: str) -> Sequence[Sequence[str]]:  # noqa: A002
-    text = resources.files(__package__).joinpath("record5.toml").read_text(encoding="utf-8")
-    rows: Sequence[Sequence[str]] = next(
-        row["published"] for row in tomllib.loads(text)["table"] if row["id"] == id
-    )
+    rows: Sequence[Sequence[str]] = published(str(__package__), id)
     return rows
 
 
@@ -67,24 +33,22 @@ def _resolved(model: Model, ll: str) -> dict[str, Any]:
     return scenario
 
 
-def _side_by_side(id: str, ours: Sequence[str], note: str = "") -> Table:  # noqa: A002
+def _side_by_side(id: str, ours: Sequence[str], note: str = "") -> Grid:  # noqa: A002
     pairs = list(zip(_published(id), ours, strict=True))
-    return Table(
-        columns=["", "published", "ours"],
-        rows=[[name, text, pair] for (name, text), pair in pairs],
-        agrees=[math.isclose(amount(text), amount(pair)) for (_, text), pair in pairs],
-        note=note,
-    )
+    rows = [
+        (name, text, pair, math.isclose(amount(text), amount(pair))) for (name, text), pair in pairs
+    ]
+    return inputs(rows, note)
 
 
 @REGISTRY.table("table3.1")
-def _rates(model: Model) -> Table:
+def _rates(model: Model) -> Grid:
     links = _resolved(model, "rlp")["links"]
     return _side_by_side("table3.1", [link["down"]["rate"] for link in links])
 
 
-def _protocol(id: str, ll: str, timers: Sequence[str]) -> Callable[[Model], Table]:  # noqa: A002
-    def make(model: Model) -> Table:
+def _protocol(id: str, ll: str, timers: Sequence[str]) -> Callable[[Model], Grid]:  # noqa: A002
+    def make(model: Model) -> Grid:
         arq = _resolved(model, ll)["links"][-1]["arq"]
         return _side_by_side(
             id,
@@ -101,7 +65,7 @@ REGISTRY.table("table3.4")(_protocol("table3.4", "rlp", ["status_period", "min_i
 
 
 @REGISTRY.table("table3.5")
-def _service(model: Model) -> Table:
+def _service(model: Model) -> Grid:
     wired, internet = (link["down"]["delay"] for link in _resolved(model, "rlp")["links"][:2])
     fixed, both = 1 / amount(wired), 2 / amount(internet)
     return _side_by_side(
@@ -113,7 +77,7 @@ def _service(model: Model) -> Table:
 
 
 @REGISTRY.table("table3.6")
-def _tcp(model: Model) -> Table:
+def _tcp(model: Model) -> Grid:
     tcp = _resolved(model, "rlp")["resolved_tcp"][0]
     return _side_by_side(
         "table3.6",
