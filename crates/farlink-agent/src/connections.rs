@@ -3,9 +3,9 @@
 
 use super::crossing::{Crossing, Ends};
 use super::middlebox::{Leaving, TransferredState};
+use farlink_small::Map;
 use farlink_tcp::{Flags, Instant, Interval, Segment, Seq};
 use farlink_wire::id::NodeId;
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 /// Limits on the number and the age of connections with state.
@@ -51,7 +51,7 @@ pub struct Connections<S> {
     limits: Limits,
     all: Vec<Option<Entry<S>>>,
     free: Vec<u32>,
-    by_ends: BTreeMap<Ends, u32>,
+    by_ends: Map<Ends, u32>,
     /// Slot of the last lookup, cached because packets of a connection arrive in bursts.
     last: u32,
     /// Time before which no connection becomes idle.
@@ -91,7 +91,7 @@ impl<S: AgentState> Connections<S> {
             limits,
             all: Vec::new(),
             free: Vec::new(),
-            by_ends: BTreeMap::new(),
+            by_ends: Map::new(),
             last: 0,
             idle_from: Instant::ZERO,
             bytes: 0,

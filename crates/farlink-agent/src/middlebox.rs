@@ -2,11 +2,13 @@
 
 use super::crossing::Crossing;
 use super::view::View;
+use farlink_small::{Printable, printable};
 use farlink_tcp::{Flags, Instant, Reason, Seq};
 use farlink_wire::id::{FlowId, NodeId, PacketId};
 use farlink_wire::packet::Packet;
 use std::any::Any;
-use std::fmt::Debug;
+
+printable!(Agent);
 
 /// Name that an agent gives to a packet whose events it follows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -238,7 +240,7 @@ pub struct TransferredState {
 }
 
 /// Agent at a node. Packets that an agent sends do not pass through other agents of the node.
-pub trait Agent: Debug + Send {
+pub trait Agent: Printable + Send {
     /// Handles a packet that crosses the node. Packets that neither come from the wireless link nor
     /// go to it pass.
     fn cross(

@@ -1,7 +1,8 @@
 //! Expansion of a scenario into numbered nodes, single links, and single flows with complete TCP
 //! configurations. Rules about more than one value are checked here.
 
-use std::collections::{BTreeMap, HashMap};
+use farlink_small::Map;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use farlink_tcp::config::Config;
@@ -578,7 +579,7 @@ fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
     let mut out: Flows = Vec::new();
     let mut names: HashMap<String, usize> = HashMap::new();
     // Number of flows for which each key of [tcp] has no effect.
-    let mut idle: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut idle: Map<(&str, &str), usize> = Map::new();
     let mut over_tcp = 0;
     for (i, flow) in scenario.flows.iter().enumerate() {
         let here = |problem: Problem| problem.within(i).within("flows");

@@ -1,6 +1,6 @@
 //! Jitter of hosts (`[[hosts]]`), set on each direction of a link that ends at the host.
 
-use std::collections::BTreeSet;
+use farlink_small::Set;
 
 use super::decode::Problem;
 use super::expanded::{ExpandedFlow, ExpandedLink, HostJitter};
@@ -18,7 +18,7 @@ pub(super) fn jitters<'a>(
     if hosts.is_empty() {
         return Ok(());
     }
-    let is_end: BTreeSet<usize> = flows.flat_map(|flow| [flow.from, flow.to]).collect();
+    let is_end: Set<usize> = flows.flat_map(|flow| [flow.from, flow.to]).collect();
     for (i, host) in hosts.iter().enumerate() {
         let here = |problem: Problem| problem.within(i).within("hosts");
         let jitter = host

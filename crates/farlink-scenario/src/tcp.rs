@@ -4,7 +4,7 @@
 //! choose from tables of their own: the variant, the profile, and the congestion control with its
 //! parameters.
 
-use std::collections::BTreeMap;
+use farlink_small::Map;
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -36,7 +36,7 @@ pub struct TcpSpec {
     /// Parameters of algorithms.
     pub control: Option<ControlSpec>,
     /// Values of keys, by the index of the key in the table.
-    keys: BTreeMap<usize, Value>,
+    keys: Map<usize, Value>,
 }
 
 /// Keys that choose from tables of their own, with their descriptions.

@@ -7,8 +7,8 @@
 //! Events at the same time have the order of [`Kind`]. A few kinds of events need more data, which
 //! is in a map next to the heaps.
 
+use farlink_small::Map;
 use farlink_tcp::Instant;
-use std::collections::BTreeMap;
 
 /// Kinds of events. At the same time, kinds that are listed first are handled first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -142,7 +142,7 @@ pub(crate) struct EventQueue {
     arrivals: Heap,
     others: Heap,
     /// Detail of an event, keyed by kind, source and counter.
-    details: BTreeMap<u64, u32>,
+    details: Map<u64, u32>,
 }
 
 impl EventQueue {

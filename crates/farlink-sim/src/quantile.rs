@@ -1,6 +1,6 @@
 //! Quantiles of many times, from a histogram with narrow bins.
 
-use std::collections::BTreeMap;
+use farlink_small::Map;
 
 /// Logarithm to base 2 of the number of bins per doubling. The width of a bin is at most 1/128 of
 /// its values.
@@ -10,7 +10,7 @@ const BITS: u32 = 7;
 /// take no memory.
 #[derive(Debug, Default)]
 pub(crate) struct Quantiles {
-    bins: BTreeMap<u16, u64>,
+    bins: Map<u16, u64>,
     count: u64,
     least: u64,
     most: u64,

@@ -37,6 +37,7 @@ use crate::udp::UdpFlow;
 use crate::xtp::XtpFlow;
 use farlink_channel::DropCause;
 use farlink_link::{Due, Links, Outcome};
+use farlink_small::Map;
 use farlink_tcp::{Event as TcpEvent, FastOpenCache, Instant};
 use farlink_wire::{
     ById, FlowId, HOST_TTL, Head, Id, Ip, LinkId, NodeId, Packet, PacketId, Packets, Payload,
@@ -50,7 +51,7 @@ pub(crate) use placed::Handing;
 pub use real_packets::Balance;
 use real_packets::RealPackets;
 use reassemblies::Reassemblies;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -244,9 +245,9 @@ impl Completion {
 #[derive(Default, Debug)]
 pub(crate) struct HostCaches {
     /// Path MTUs in bytes of senders of IPv6 datagrams, by source and destination.
-    path_mtus: BTreeMap<(NodeId, NodeId), u32>,
+    path_mtus: Map<(NodeId, NodeId), u32>,
     /// TCP Fast Open cookies and MSS (RFC 7413, 4.1.3), by client and server.
-    cookies: BTreeMap<(NodeId, NodeId), FastOpenCache>,
+    cookies: Map<(NodeId, NodeId), FastOpenCache>,
 }
 
 impl World {

@@ -9,8 +9,9 @@ use crate::time::{Instant, Interval};
 use crate::timers::{Timer, Timers};
 use autotune::Autotune;
 use blocks::Recent;
+use farlink_small::Map;
 use ranges::Ranges;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 mod autotune;
@@ -109,7 +110,7 @@ struct Bytes {
     /// In-order bytes that the application has not read.
     unread: VecDeque<u8>,
     /// Out-of-order bytes in disjoint pieces, by position.
-    parked: BTreeMap<Offset, Vec<u8>>,
+    parked: Map<Offset, Vec<u8>>,
 }
 
 impl Receiver {
@@ -654,8 +655,10 @@ impl Receiver {
         let Some(Bytes { unread, parked }) = self.bytes.as_deref_mut() else {
             return;
         };
-        while let Some(entry) = parked.first_entry().filter(|e| *e.key() < self.nxt) {
-            let (at, piece) = entry.remove_entry();
+        let is_in_order = |entry: &(&Offset, &Vec<u8>)| *entry.0 < self.nxt;
+        while parked.first_key_value().filter(is_in_order).is_some()
+            && let Some((at, piece)) = parked.pop_first()
+        {
             let have = self.read + unread.len() as u64;
             if at + piece.len() as u64 > have {
                 unread.extend(&piece[have.saturating_sub(at) as usize..]);

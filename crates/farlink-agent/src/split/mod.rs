@@ -10,10 +10,11 @@ use super::connections::Limits;
 use super::crossing::{Crossing, Ends};
 use super::middlebox::{Agent, Leaving, Out, TransferredState, Verdict};
 use super::view::{Path, View};
+use farlink_small::{Map, Set};
 use farlink_tcp::{Config, Flags, Instant, Interval, IpVersion, Segment, Seq, Stats};
 use farlink_wire::id::{NodeId, PacketId};
 use relay::{Made, Opening, Relay};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -53,11 +54,11 @@ pub struct Split {
     settings: Settings,
     /// Set if new connections are split. Otherwise only existing ones continue.
     is_on: bool,
-    relays: BTreeMap<Ends, Box<Relay>>,
+    relays: Map<Ends, Box<Relay>>,
     /// Deadlines of the connections, in order.
-    timers: BTreeSet<(Instant, Ends)>,
+    timers: Set<(Instant, Ends)>,
     /// Finished relays that only wait for old segments. New connections replace them.
-    spent: BTreeSet<Ends>,
+    spent: Set<Ends>,
     /// Time before which no relay becomes idle.
     idle_from: Instant,
     /// Packets in the stack, in the order in which they leave it.
@@ -114,9 +115,9 @@ impl Split {
         Self {
             settings,
             is_on: true,
-            relays: BTreeMap::new(),
-            timers: BTreeSet::new(),
-            spent: BTreeSet::new(),
+            relays: Map::new(),
+            timers: Set::new(),
+            spent: Set::new(),
             idle_from: Instant::ZERO,
             stack: VecDeque::new(),
             scratch: Vec::new(),

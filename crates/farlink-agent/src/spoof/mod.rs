@@ -14,11 +14,11 @@ use super::connections::Limits;
 use super::crossing::{Crossing, Ends};
 use super::middlebox::{Act, Agent, Leaving, Out, TransferredState, Verdict};
 use super::view::{Path, View};
+use farlink_small::{Map, Set};
 use farlink_tcp::{Flags, Instant, Segment};
 use farlink_wire::id::{NodeId, PacketId};
 use farlink_wire::packet::Packet;
 use state::{Count, Disposition, Spoofed};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Settings of the agent.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +37,8 @@ pub struct Spoof {
     settings: Settings,
     /// Set if new connections are spoofed. Otherwise only known ones continue.
     is_on: bool,
-    all: BTreeMap<Ends, Box<Spoofed>>,
-    timers: BTreeSet<(Instant, Ends)>,
+    all: Map<Ends, Box<Spoofed>>,
+    timers: Set<(Instant, Ends)>,
     /// Time before which no connection becomes idle.
     idle_from: Instant,
     packets: Vec<Packet>,
@@ -63,8 +63,8 @@ impl Spoof {
         Self {
             settings,
             is_on: true,
-            all: BTreeMap::new(),
-            timers: BTreeSet::new(),
+            all: Map::new(),
+            timers: Set::new(),
             idle_from: Instant::ZERO,
             packets: Vec::new(),
             opened: 0,

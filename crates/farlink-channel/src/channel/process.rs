@@ -2,12 +2,14 @@
 
 use super::closed_form::{Derived, Sampling, Theory};
 use super::passage::Passage;
+use farlink_small::{Printable, printable};
 use farlink_tcp::Instant;
-use std::fmt;
+
+printable!(Process);
 
 /// Process of a channel behind a pointer. The simple stages, which handle most packets, are
 /// variants of [`super::Stage`] instead.
-pub trait Process: fmt::Debug + Send + Sync {
+pub trait Process: Printable + Send + Sync {
     /// Decides the fate of a packet that leaves the transmitter at `now`. `bytes` is its length on
     /// the wire without check symbols of a block code. `now` never goes back from call to call.
     fn pass(&mut self, now: Instant, bytes: u32, passage: &mut Passage);

@@ -1,7 +1,9 @@
 //! Interface of programs: events that a program gets, and commands that it returns.
 
+use farlink_small::{Printable, printable};
 use farlink_tcp::{CloseReason, Instant, Interval};
-use std::fmt;
+
+printable!(Application);
 
 /// Number of bytes of a transfer without end, more than any run can carry.
 pub(super) const ENDLESS: u64 = 1 << 60;
@@ -58,7 +60,7 @@ pub(crate) enum Command {
 }
 
 /// A program that acts at both ends of a flow, over one connection or several.
-pub(crate) trait Application: fmt::Debug + Send {
+pub(crate) trait Application: Printable + Send {
     /// Returns whether the program may ask for another connection.
     fn reopens(&self) -> bool {
         true

@@ -116,7 +116,7 @@ macro_rules! measures {
             kind: $crate::metrics::table::Kind::$kind,
             combine: $crate::metrics::table::Combine::$combine,
             pooled: &[$($of),*],
-            definition: $definition,
+            definition: farlink_small::reference($definition),
             value: $crate::metrics::table::Value::$how($value),
         }
     };

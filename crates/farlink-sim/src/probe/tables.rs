@@ -134,7 +134,7 @@ const fn column(
         name,
         unit,
         holds,
-        definition,
+        definition: farlink_small::reference(definition),
     }
 }
 
@@ -238,7 +238,7 @@ macro_rules! tables {
                 $name,
                 tables!(@$of),
                 vec![$(column(stringify!($field), $unit, $holds, $doc)),*],
-                $when,
+                farlink_small::reference($when),
             )),*]
         }
     };

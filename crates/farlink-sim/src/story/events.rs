@@ -6,14 +6,14 @@ use crate::probe::QUANTITIES;
 use crate::scenario::Expanded;
 use farlink_agent::Act;
 use farlink_channel::DropCause;
+use farlink_small::Map;
 use farlink_tcp::{Flags, Instant, Mark, Reason};
-use std::collections::BTreeMap;
 
 /// Names and units of the sentences.
 pub(super) struct Words<'a> {
     scenario: &'a Expanded,
     /// Bytes of the longest segment of each flow and direction (forward or not).
-    mss: BTreeMap<(u64, u64), u64>,
+    mss: Map<(u64, u64), u64>,
 }
 
 /// Rows of one end of a flow. `packets` has the first row of each packet that the end's direction
@@ -32,7 +32,7 @@ pub(super) struct End<'a> {
 
 impl<'a> Words<'a> {
     pub(super) fn new(scenario: &'a Expanded, packets: &Rows) -> Self {
-        let mut mss = BTreeMap::new();
+        let mut mss = Map::new();
         for row in 0..packets.len() {
             let key = (packets.at(row, "flow"), packets.at(row, "forward"));
             let longest = mss.entry(key).or_insert(1);

@@ -1,7 +1,7 @@
 //! Rows of a table by the names of their columns.
 
 use crate::probe::Table;
-use std::collections::{BTreeMap, BTreeSet};
+use farlink_small::{Map, Set};
 
 /// Value of a column without a value.
 pub(super) const NONE: u64 = u64::MAX;
@@ -9,7 +9,7 @@ pub(super) const NONE: u64 = u64::MAX;
 /// Rows of a table, as whole numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
-    columns: BTreeMap<&'static str, Vec<u64>>,
+    columns: Map<&'static str, Vec<u64>>,
     len: usize,
 }
 
@@ -20,7 +20,7 @@ impl Rows {
             return Self::default();
         };
         let columns = table.columns.iter();
-        let columns: BTreeMap<_, _> = columns
+        let columns: Map<_, _> = columns
             .map(|(name, column)| (*name, column.numbers()))
             .collect();
         let len = columns.get("time").map_or(0, Vec::len);
@@ -55,7 +55,7 @@ impl Rows {
 
     /// Returns the first row of each packet.
     pub(super) fn first_of_each(&self) -> Self {
-        let mut seen = BTreeSet::new();
+        let mut seen = Set::new();
         self.pick(|row| seen.insert(self.at(row, "number")))
     }
 

@@ -2,9 +2,9 @@
 
 use super::taps::Taps;
 use farlink_agent::{Agent, Leaving, Out, Tag};
+use farlink_small::Map;
 use farlink_tcp::{Instant, Interval};
 use farlink_wire::{Id, LinkId, NodeId, PacketId};
-use std::collections::BTreeMap;
 
 /// Fate of an agent's per-host state at a handoff.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +41,7 @@ pub(super) struct Placed {
 pub(crate) struct Agents {
     pub(super) all: Vec<Placed>,
     /// Packets that agents hold, each with the link over which it arrived.
-    pub(super) held: BTreeMap<PacketId, LinkId>,
+    pub(super) held: Map<PacketId, LinkId>,
     pub(super) followed: Followed,
     pub(crate) taps: Taps,
     /// Buffer for the actions of an agent, which is reused.

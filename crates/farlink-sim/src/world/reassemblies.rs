@@ -1,9 +1,9 @@
 //! Reassembly of datagrams from fragments at hosts.
 
+use farlink_small::{Map, Set};
 use farlink_tcp::{Instant, Interval};
 use farlink_wire::fragment::Reassembly;
 use farlink_wire::{ById, FlowId, LinkId, NodeId, Packet, PacketId, Payload};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Key shared by the fragments of a datagram (RFC 791, 2.3): destination, source, protocol,
 /// identification.
@@ -25,9 +25,9 @@ pub(super) struct Partial {
 /// Incomplete datagrams at hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Reassemblies {
-    pub(super) partial: BTreeMap<Key, Partial>,
+    pub(super) partial: Map<Key, Partial>,
     /// Deadlines in order.
-    pub(super) dues: BTreeSet<(Instant, Key)>,
+    pub(super) dues: Set<(Instant, Key)>,
     pub(super) spare: Vec<Reassembly>,
     /// Time of the valid time-out event; events of other times are stale.
     pub(super) watch: Option<Instant>,

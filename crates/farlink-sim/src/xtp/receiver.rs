@@ -1,8 +1,8 @@
 //! Receiver of an XTP flow.
 
+use farlink_small::Map;
 use farlink_tcp::Stats;
 use farlink_wire::xtp::{ECNTL_LEN, SPAN_LEN, Span, Status};
-use std::collections::BTreeMap;
 
 /// Minimum of the largest number of spans in a report, for any packet length.
 const MIN_SPANS: usize = 8;
@@ -18,7 +18,7 @@ pub(super) struct Receiver {
     /// Next byte expected in order. The program has read all bytes before it.
     pub(super) rseq: u64,
     /// Received spans after `rseq`, as start and end.
-    beyond: BTreeMap<u64, u64>,
+    beyond: Map<u64, u64>,
     /// Highest number of the received requests.
     echo: u32,
     pub(super) stats: Stats,
@@ -32,7 +32,7 @@ impl Receiver {
             max_spans: MIN_SPANS.max(room as usize),
             open: false,
             rseq: 0,
-            beyond: BTreeMap::new(),
+            beyond: Map::new(),
             echo: 0,
             stats: Stats::default(),
         }

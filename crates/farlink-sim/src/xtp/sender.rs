@@ -2,9 +2,10 @@
 
 use super::rate::Rate;
 use crate::scenario::XtpSpec;
+use farlink_small::Set;
 use farlink_tcp::{Instant, Interval, Stats};
 use farlink_wire::xtp::{Content, Pdu, Status};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// Time-out of a report before the first round-trip sample.
 const FIRST_WAIT: Interval = Interval::from_secs(3);
@@ -42,7 +43,7 @@ pub(super) struct Sender {
     /// Transmissions that no report covers, in order.
     in_flight: VecDeque<Transmission>,
     /// Packets to retransmit.
-    lost: BTreeSet<u64>,
+    lost: Set<u64>,
     /// Number of transmissions.
     sent: u64,
     /// Bytes sent since the last request.
@@ -76,7 +77,7 @@ impl Sender {
             alloc: spec.window,
             spans: Vec::new(),
             in_flight: VecDeque::new(),
-            lost: BTreeSet::new(),
+            lost: Set::new(),
             sent: 0,
             since_request: 0,
             sync: 0,

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::seq::Offset;
 use crate::time::Interval;
+use farlink_small::reference;
 
 /// The window of TCP-ADaLR.
 #[derive(Debug)]
@@ -148,7 +149,9 @@ impl Adalr {
             ),
             Parameter {
                 name: "boost_below_breakpoint",
-                doc: "congestion avoidance is scaled below the breakpoint too, as printed",
+                doc: reference(
+                    "congestion avoidance is scaled below the breakpoint too, as printed",
+                ),
                 default: Setting::Flag(false),
                 range: Range::Flag,
             },
@@ -187,21 +190,25 @@ impl Adalr {
             ),
             Parameter {
                 name: "timeout_delay",
-                doc: "time added to the RTO after a time-out (2.5)",
+                doc: reference("time added to the RTO after a time-out (2.5)"),
                 default: Setting::Time(Interval::from_millis(200)),
                 range: Range::Time(Interval::ZERO, Interval::from_secs(10)),
             },
             Parameter {
                 name: "retransmit_limit",
-                doc: "maximum number of segments that one ACK retransmits after an RTO (section \
+                doc: reference(
+                    "maximum number of segments that one ACK retransmits after an RTO (section \
                       3); 0 for as many as the window allows",
+                ),
                 default: Setting::Count(3),
                 range: Range::Count(0, 1_000_000),
             },
             Parameter {
                 name: "ssthresh_from_window",
-                doc: "an unlimited initial ssthresh is the largest window that the peer \
+                doc: reference(
+                    "an unlimited initial ssthresh is the largest window that the peer \
                       advertises, as in the authors' simulator",
+                ),
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },

@@ -19,6 +19,7 @@ use super::{
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use aggregation::Aggregation;
+use farlink_small::reference;
 use model::{BandwidthFilter, FullPipe, MinRtt, Round};
 use policer::{Finding, Policer, Totals};
 
@@ -115,88 +116,110 @@ impl Bbr {
         parameters: &[
             Parameter {
                 name: "startup_gain",
-                doc: "pacing and window gain of Startup, 2/ln 2; Drain paces at its inverse \
+                doc: reference(
+                    "pacing and window gain of Startup, 2/ln 2; Drain paces at its inverse \
                       (draft-cardwell-iccrg-bbr-congestion-control-00, 4.3.2.1)",
+                ),
                 default: Setting::Number(2.885),
                 range: Range::Number(1.1, 10.0),
             },
             Parameter {
                 name: "cwnd_gain",
-                doc: "window in bandwidth-delay products in ProbeBW (4.2.3.2)",
+                doc: reference("window in bandwidth-delay products in ProbeBW (4.2.3.2)"),
                 default: Setting::Number(2.0),
                 range: Range::Number(1.0, 10.0),
             },
             Parameter {
                 name: "bandwidth_rounds",
-                doc: "length of the maximum filter of the bandwidth in round trips (4.1.1.3)",
+                doc: reference(
+                    "length of the maximum filter of the bandwidth in round trips (4.1.1.3)",
+                ),
                 default: Setting::Count(10),
                 range: Range::Count(1, 1000),
             },
             Parameter {
                 name: "rtt_window",
-                doc: "time after which ProbeRTT measures the least round-trip time anew, unless \
+                doc: reference(
+                    "time after which ProbeRTT measures the least round-trip time anew, unless \
                       a sample renews it (4.1.2.2)",
+                ),
                 default: Setting::Time(Interval::from_secs(10)),
                 range: Range::Time(Interval::from_millis(1), Interval::from_secs(86_400)),
             },
             Parameter {
                 name: "equal_rtt_counts",
-                doc: "a sample equal to the least round-trip time renews it (4.1.2.3; not in \
+                doc: reference(
+                    "a sample equal to the least round-trip time renews it (4.1.2.3; not in \
                       Linux since 5.10). On a path without jitter every round trip through an \
                       empty queue then renews it, so that ProbeRTT may never start",
+                ),
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
             Parameter {
                 name: "probe_rtt_time",
-                doc: "minimum duration of ProbeRTT, which also lasts at least a round trip \
+                doc: reference(
+                    "minimum duration of ProbeRTT, which also lasts at least a round trip \
                       (4.3.5)",
+                ),
                 default: Setting::Time(Interval::from_millis(200)),
                 range: Range::Time(Interval::ZERO, Interval::from_secs(60)),
             },
             Parameter {
                 name: "pacing_margin",
-                doc: "share by which the pacing rate at gain 1 is below the bandwidth; 0 in the \
+                doc: reference(
+                    "share by which the pacing rate at gain 1 is below the bandwidth; 0 in the \
                       paper and the draft, 0.01 in Linux since 4.20",
+                ),
                 default: Setting::Number(0.0),
                 range: Range::Number(0.0, 0.5),
             },
             Parameter {
                 name: "first_phase",
-                doc: "first phase of ProbeBW: \"mixed\" is any but the draining phase, chosen by \
+                doc: reference(
+                    "first phase of ProbeBW: \"mixed\" is any but the draining phase, chosen by \
                       time and position of the flow (random in 4.3.4.3); \"probe\" is the \
                       probing phase",
+                ),
                 default: Setting::Choice("mixed"),
                 range: Range::Choice(&[Word("mixed", ""), Word("probe", "")]),
             },
             Parameter {
                 name: "policer_detection",
-                doc: "detection of a policer: two intervals of at least four round trips, each \
+                doc: reference(
+                    "detection of a policer: two intervals of at least four round trips, each \
                       with a fifth of the data lost and both with the same rate, set BtlBw to \
                       that rate for 48 round trips; not in the draft, in Linux (tcp_bbr.c: \
                       bbr_lt_bw_sampling)",
+                ),
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
             Parameter {
                 name: "ack_aggregation",
-                doc: "addition to the window for data that ACKs deliver above BtlBw; not in the \
+                doc: reference(
+                    "addition to the window for data that ACKs deliver above BtlBw; not in the \
                       draft, in Linux since 5.1 (tcp_bbr.c: bbr_update_ack_aggregation)",
+                ),
                 default: Setting::Flag(false),
                 range: Range::Flag,
             },
             Parameter {
                 name: "even_window",
-                doc: "window of an even number of segments, with two more in the probing phase \
+                doc: reference(
+                    "window of an even number of segments, with two more in the probing phase \
                       of ProbeBW; not in the draft, in Linux (tcp_bbr.c: \
                       bbr_quantization_budget)",
+                ),
                 default: Setting::Flag(false),
                 range: Range::Flag,
             },
             Parameter {
                 name: "unpaced_segments",
-                doc: "segments at the start of a connection that are sent in one burst; 0 in the \
+                doc: reference(
+                    "segments at the start of a connection that are sent in one burst; 0 in the \
                       draft, 10 in Linux (tcp_output.c: tcp_update_skb_after_send)",
+                ),
                 default: Setting::Count(0),
                 range: Range::Count(0, 1000),
             },

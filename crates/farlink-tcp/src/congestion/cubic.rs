@@ -17,6 +17,7 @@ use super::{
 };
 use crate::config::Ratio;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
+use farlink_small::reference;
 
 /// The CUBIC controller. Windows are in bytes; equations that the RFC states in segments are scaled
 /// by the MSS.
@@ -108,35 +109,39 @@ impl Cubic {
         parameters: &[
             Parameter {
                 name: "c",
-                doc: "scaling constant C in segments per second cubed (RFC 9438, 5)",
+                doc: reference("scaling constant C in segments per second cubed (RFC 9438, 5)"),
                 default: Setting::Number(0.4),
                 range: Range::Number(0.000_001, 1000.0),
             },
             Parameter {
                 name: "beta",
-                doc: "multiplicative decrease factor (RFC 9438, 4.6)",
+                doc: reference("multiplicative decrease factor (RFC 9438, 4.6)"),
                 default: Setting::Number(0.7),
                 range: Range::Number(0.01, 0.99),
             },
             Parameter {
                 name: "fast_convergence",
-                doc: "fast convergence (RFC 9438, 4.7)",
+                doc: reference("fast convergence (RFC 9438, 4.7)"),
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
             Parameter {
                 name: "hystart",
-                doc: "rule that ends slow start before a loss: \"classic\" is HyStart, by a \
+                doc: reference(
+                    "rule that ends slow start before a loss: \"classic\" is HyStart, by a \
                       train of ACKs or a delay (Ha and Rhee 2011, as in Linux), \"plus\" is \
                       HyStart++ (RFC 9406); true is \"plus\", false is \"off\"",
+                ),
                 default: Setting::Choice("off"),
                 range: Range::Choice(&[Word("off", ""), Word("classic", ""), Word("plus", "")]),
             },
             Parameter {
                 name: "counting",
-                doc: "unit of the window in congestion avoidance: \"rfc9438\" is bytes; \
+                doc: reference(
+                    "unit of the window in congestion avoidance: \"rfc9438\" is bytes; \
                       \"linux\" is whole segments, where the window follows Reno's estimate \
                       later, and does not grow faster above the window before the loss (4.3)",
+                ),
                 default: Setting::Choice("rfc9438"),
                 range: Range::Choice(&[Word("rfc9438", ""), Word("linux", "")]),
             },

@@ -2,13 +2,15 @@
 
 use super::Context;
 use crate::time::Instant;
-use std::fmt::Debug;
+use farlink_small::{Printable, printable};
+
+printable!(DummySegments);
 
 /// A source of dummy segments (Akyildiz, Morabito, Palazzo 2001). A dummy is a low-priority copy of
 /// the data sent last, and its ACK shows that the path has room for another segment. The connection
 /// sends a dummy when [`Self::due`] has passed, data is outstanding, and the window allows no more
 /// data.
-pub trait DummySegments: Debug {
+pub trait DummySegments: Printable {
     /// Returns the time at which the next dummy is due, or `None` if no dummy is left. A past
     /// instant means now.
     fn due(&self) -> Option<Instant>;

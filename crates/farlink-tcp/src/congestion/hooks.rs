@@ -2,14 +2,16 @@
 
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
+use farlink_small::{Printable, printable};
 use std::any::Any;
-use std::fmt::Debug;
+
+printable!(CongestionControl, RoundTrip);
 
 /// Bytes of headers per segment in the computation of the pacing rate.
 pub(crate) const PACED_HEADERS: u32 = 40;
 
 /// RTT estimate that a controller reads.
-pub trait RoundTrip: Debug {
+pub trait RoundTrip: Printable {
     /// Returns the smoothed RTT.
     fn srtt(&self) -> Option<Interval>;
 
@@ -25,7 +27,7 @@ pub trait RoundTrip: Debug {
 
 /// A congestion controller: hooks that every algorithm implements. Windows are in bytes. Abilities
 /// of only some algorithms are in their [`Extras`](super::Extras).
-pub trait CongestionControl: Any + Debug + Send {
+pub trait CongestionControl: Any + Printable + Send {
     /// Returns the congestion window in bytes.
     fn cwnd(&self) -> u64;
 

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::seq::Offset;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
+use farlink_small::reference;
 
 /// Largest receive window of RFC 7323, 2.3, as the maximum of cwnd, because `2^rho` grows without
 /// bound.
@@ -71,51 +72,65 @@ impl Hybla {
         parameters: &[
             Parameter {
                 name: "rtt0",
-                doc: "RTT0, the round-trip time of the reference connection (Caini, Firrincieli \
+                doc: reference(
+                    "RTT0, the round-trip time of the reference connection (Caini, Firrincieli \
                       2004)",
+                ),
                 default: Setting::Time(Interval::from_millis(25)),
                 range: Range::Time(Interval::from_millis(1), Interval::from_secs(10)),
             },
             Parameter {
                 name: "rtt",
-                doc: "round-trip time in rho: the least one, so that queueing does not raise \
+                doc: reference(
+                    "round-trip time in rho: the least one, so that queueing does not raise \
                       rho, or the smoothed one",
+                ),
                 default: Setting::Choice("min"),
                 range: Range::Choice(&[Word("min", ""), Word("smoothed", "")]),
             },
             Parameter {
                 name: "bandwidth_estimate",
-                doc: "the first three closely spaced ACKs set ssthresh to their rate times the \
+                doc: reference(
+                    "the first three closely spaced ACKs set ssthresh to their rate times the \
                       round-trip time (Hoe 1996); until then the window grows as Reno's",
+                ),
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
             Parameter {
                 name: "scale_initial_ssthresh",
-                doc: "the initial ssthresh is multiplied by rho (rho gamma in Caini, Firrincieli \
+                doc: reference(
+                    "the initial ssthresh is multiplied by rho (rho gamma in Caini, Firrincieli \
                       2004); no effect if it is unlimited",
+                ),
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
             Parameter {
                 name: "scale_initial_window",
-                doc: "the initial window is multiplied by rho, as W(0) = rho in Caini, \
+                doc: reference(
+                    "the initial window is multiplied by rho, as W(0) = rho in Caini, \
                       Firrincieli 2004",
+                ),
                 default: Setting::Flag(false),
                 range: Range::Flag,
             },
             Parameter {
                 name: "pacing",
-                doc: "pacing of segments at window / round-trip time, after the bandwidth \
+                doc: reference(
+                    "pacing of segments at window / round-trip time, after the bandwidth \
                       estimate",
+                ),
                 default: Setting::Flag(false),
                 range: Range::Flag,
             },
             Parameter {
                 name: "after_timeout",
-                doc: "growth of the window after a time-out, until the data in flight then is \
+                doc: reference(
+                    "growth of the window after a time-out, until the data in flight then is \
                       acknowledged: \"hybla\", or \"reno\" by the bytes that ACKs cover (Linux: \
                       tcp_hybla.c, hybla_state)",
+                ),
                 default: Setting::Choice("hybla"),
                 range: Range::Choice(&[Word("hybla", ""), Word("reno", "")]),
             },

@@ -43,7 +43,7 @@ macro_rules! metric {
         $crate::congestion::Metric {
             name: $name,
             unit: $unit,
-            doc: $doc,
+            doc: farlink_small::reference($doc),
             read: |control, cx| {
                 let control: &dyn std::any::Any = control;
                 control

@@ -13,6 +13,7 @@ use super::{
     Parameter, PeerWindow, Range, RecoveryWindow, Setting, Start, half_flight,
 };
 use crate::time::{Instant, Interval};
+use farlink_small::reference;
 
 /// The TCP-Peach controller.
 #[derive(Debug)]
@@ -82,21 +83,25 @@ impl Peach {
         parameters: &[
             Parameter {
                 name: "sudden_start",
-                doc: "Sudden Start instead of slow start: dummy segments fill the receive window \
+                doc: reference(
+                    "Sudden Start instead of slow start: dummy segments fill the receive window \
                       in one round trip; if false, slow start (RFC 5681)",
+                ),
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
             Parameter {
                 name: "rapid_recovery",
-                doc: "Rapid Recovery: a loss releases a window of dummy segments; if false, only \
+                doc: reference(
+                    "Rapid Recovery: a loss releases a window of dummy segments; if false, only \
                       fast recovery",
+                ),
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
             Parameter {
                 name: "dummies_per_ack",
-                doc: "dummy segments sent for an ACK in Rapid Recovery",
+                doc: reference("dummy segments sent for an ACK in Rapid Recovery"),
                 default: Setting::Count(2),
                 range: Range::Count(1, 1000),
             },

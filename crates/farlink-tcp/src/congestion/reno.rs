@@ -6,6 +6,7 @@ use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
     RecoveryWindow, Setting, Start, UndoReduction, Undone, half_flight,
 };
+use farlink_small::reference;
 
 /// The window of the Reno family (Jacobson 1988; RFC 5681).
 #[derive(Debug)]
@@ -23,8 +24,10 @@ impl Reno {
         summary: "slow start and AIMD congestion avoidance (RFC 5681)",
         parameters: &[Parameter {
             name: "mss_over_8",
-            doc: "adds MSS/8 to each increase in congestion avoidance, as 4.3BSD did by \
+            doc: reference(
+                "adds MSS/8 to each increase in congestion avoidance, as 4.3BSD did by \
                       mistake (RFC 5681, 3.1)",
+            ),
             default: Setting::Flag(false),
             range: Range::Flag,
         }],

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
+use farlink_small::reference;
 
 /// Minimum cwnd after a reduction, in segments.
 const MIN_CWND: u64 = 2;
@@ -93,30 +94,38 @@ impl Vegas {
         parameters: &[
             Parameter {
                 name: "alpha",
-                doc: "segments in queues below which the window grows (Brakmo and Peterson 1995, \
+                doc: reference(
+                    "segments in queues below which the window grows (Brakmo and Peterson 1995, \
                       III.B)",
+                ),
                 default: Setting::Number(1.0),
                 range: Range::Number(0.0, 1_000_000.0),
             },
             Parameter {
                 name: "beta",
-                doc: "segments in queues above which the window shrinks (Brakmo and Peterson 1995, \
+                doc: reference(
+                    "segments in queues above which the window shrinks (Brakmo and Peterson 1995, \
                       III.B)",
+                ),
                 default: Setting::Number(3.0),
                 range: Range::Number(0.0, 1_000_000.0),
             },
             Parameter {
                 name: "gamma",
-                doc: "segments in queues that end slow start (Brakmo and Peterson 1995, III.C)",
+                doc: reference(
+                    "segments in queues that end slow start (Brakmo and Peterson 1995, III.C)",
+                ),
                 default: Setting::Number(1.0),
                 range: Range::Number(0.0, 1_000_000.0),
             },
             Parameter {
                 name: "loss_cut",
-                doc: "reduction of the window by a loss: \"quarter\" as in the authors' TCP; \
+                doc: reference(
+                    "reduction of the window by a loss: \"quarter\" as in the authors' TCP; \
                       \"segment\" (leung1998, 4.4); \"half\" as in the reference implementation \
                       of SCPS-TP; \"reno\" is half too, and sets ssthresh to the new window for \
                       PRR, as in Linux and FreeBSD. The others set ssthresh to two segments",
+                ),
                 default: Setting::Choice("quarter"),
                 range: Range::Choice(&[
                     Word("quarter", ""),
@@ -127,14 +136,18 @@ impl Vegas {
             },
             Parameter {
                 name: "increase",
-                doc: "linear increase: one segment per round trip, or MSS MSS / cwnd + MSS / 8 \
+                doc: reference(
+                    "linear increase: one segment per round trip, or MSS MSS / cwnd + MSS / 8 \
                       at each ACK (leung1998, 2.2.3 with equation 1)",
+                ),
                 default: Setting::Choice("segment"),
                 range: Range::Choice(&[Word("segment", ""), Word("per-ack", "")]),
             },
             Parameter {
                 name: "timeout_window",
-                doc: "window after a time-out in segments: 2 in the authors' TCP, 1 in Reno",
+                doc: reference(
+                    "window after a time-out in segments: 2 in the authors' TCP, 1 in Reno",
+                ),
                 default: Setting::Count(2),
                 range: Range::Count(1, 1_000),
             },

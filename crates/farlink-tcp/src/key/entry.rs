@@ -62,7 +62,7 @@ macro_rules! keys {
         $(, needs $needs:expr)? $(, idle $idle:expr)?;)*) => {
         pub(super) const KEYS: &[$crate::key::Key] = &[$($crate::key::Key {
             name: stringify!($name),
-            doc: concat!($($doc, "\n"),*),
+            doc: farlink_small::reference(concat!($($doc, "\n"),*)),
             kind: $kind,
             needs: keys!(@some $($needs)?),
             idle: keys!(@some $($idle)?),

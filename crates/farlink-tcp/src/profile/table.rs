@@ -50,7 +50,7 @@ pub(super) const fn set(key: &'static str, value: key::Value, source: &'static s
         key,
         value,
         except: None,
-        source,
+        source: farlink_small::reference(source),
     }
 }
 

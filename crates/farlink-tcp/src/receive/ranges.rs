@@ -1,7 +1,7 @@
 //! A set of positions of the stream as disjoint ranges.
 
 use crate::seq::Offset;
-use std::collections::BTreeMap;
+use farlink_small::Map;
 
 /// Largest number of ranges that are stored in the list.
 const FEW: usize = 16;
@@ -16,13 +16,13 @@ pub(super) struct Ranges {
     /// Ranges, while the tree is empty.
     few: Vec<(Offset, Offset)>,
     /// Ranges by start: used from the time there are more than [`FEW`] until none is left.
-    many: BTreeMap<Offset, Offset>,
+    many: Map<Offset, Offset>,
 }
 
 impl Ranges {
     pub(super) const EMPTY: Self = Self {
         few: Vec::new(),
-        many: BTreeMap::new(),
+        many: Map::new(),
     };
 
     /// Prefetches the last ranges.

@@ -10,7 +10,7 @@ use crate::config::Undo;
 use crate::rto::RttEstimator;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
-use std::collections::BTreeMap;
+use farlink_small::Map;
 
 /// State for the detection and undo of spurious retransmissions.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub(super) struct Episode {
     pub(super) eifel_done: bool,
     /// Retransmitted data not yet reported as duplicate: start of a segment, its end, and the
     /// number of its retransmissions.
-    pub(super) unreported: BTreeMap<Offset, (Offset, u32)>,
+    pub(super) unreported: Map<Offset, (Offset, u32)>,
 }
 
 /// Values for restarting the RTT estimator at the first sample of a segment sent after a spurious

@@ -8,7 +8,7 @@ use crate::record::{Mark, Record, Recorder};
 use crate::segment::SackBlocks;
 use crate::seq::{Offset, Seq};
 use crate::time::Instant;
-use std::collections::BTreeMap;
+use farlink_small::Map;
 
 /// Returns the duplicate range in the first SACK block of an ACK, if the block reports one. It does
 /// if it lies below the acknowledgment number or inside the second block (RFC 2883, 4).
@@ -55,7 +55,7 @@ impl Flight {
         }
         // With SACK a segment may already have been retransmitted, by NextSeg rule 3 or in the
         // previous recovery. The ACK then refers to that retransmission.
-        let mut unreported = BTreeMap::new();
+        let mut unreported = Map::new();
         let mut retransmitted = None;
         if !by_timeout && self.loss.sacking {
             let front = self.board.front().filter(|s| s.is_again());

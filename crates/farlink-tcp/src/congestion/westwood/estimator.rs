@@ -2,7 +2,9 @@
 
 use crate::congestion::RoundTrip;
 use crate::time::{Instant, Interval};
-use std::fmt::Debug;
+use farlink_small::{Printable, printable};
+
+printable!(Estimator);
 
 /// Kernel versions, whose estimates and window rules differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,7 +17,7 @@ pub(super) enum Kernel {
 }
 
 /// An estimator of the bandwidth.
-pub(super) trait Estimator: Debug + Send + 'static {
+pub(super) trait Estimator: Printable + Send + 'static {
     /// Handles the end of the handshake.
     fn on_established(&mut self, _now: Instant) {}
 

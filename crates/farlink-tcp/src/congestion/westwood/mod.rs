@@ -22,6 +22,7 @@ use super::{
 };
 use crate::time::Interval;
 use estimator::{Estimator, Kernel};
+use farlink_small::reference;
 use linux::Jiffies;
 use per_ack::Tustin;
 use per_rtt::PerRtt;
@@ -34,15 +35,19 @@ pub static WESTWOOD: Algorithm = Algorithm {
     parameters: &[
         Parameter {
             name: "tau",
-            doc: "time constant of the filter (Mascolo et al. 2001, 2.2; value from the authors' \
+            doc: reference(
+                "time constant of the filter (Mascolo et al. 2001, 2.2; value from the authors' \
                   simulation module)",
+            ),
             default: Setting::Time(Interval::from_secs(1)),
             range: Range::Time(Interval::from_millis(1), Interval::from_secs(60)),
         },
         Parameter {
             name: "m",
-            doc: "number of zero samples inserted per tau without an ACK (Mascolo et al. 2001, \
+            doc: reference(
+                "number of zero samples inserted per tau without an ACK (Mascolo et al. 2001, \
                   2.2)",
+            ),
             default: Setting::Count(2),
             range: Range::Count(2, 1000),
         },
@@ -68,44 +73,54 @@ pub static WESTWOOD_PLUS: Algorithm = Algorithm {
     parameters: &[
         Parameter {
             name: "filter_gain",
-            doc: "weight of the old estimate in the filter (Grieco, Mascolo 2004)",
+            doc: reference("weight of the old estimate in the filter (Grieco, Mascolo 2004)"),
             default: Setting::Number(0.9),
             range: Range::Number(0.0, 0.999_999),
         },
         Parameter {
             name: "first_sample_fills",
-            doc: "the filter starts from its first sample, as in Linux; if false, from zero, as \
+            doc: reference(
+                "the filter starts from its first sample, as in Linux; if false, from zero, as \
                   in ns-3. The paper gives no rule",
+            ),
             default: Setting::Flag(true),
             range: Range::Flag,
         },
         Parameter {
             name: "least_interval",
-            doc: "minimum duration of a sample, against compressed ACKs on short paths (50 ms in \
+            doc: reference(
+                "minimum duration of a sample, against compressed ACKs on short paths (50 ms in \
                   Linux)",
+            ),
             default: Setting::Time(Interval::ZERO),
             range: Range::Time(Interval::ZERO, Interval::from_secs(10)),
         },
         Parameter {
             name: "raise",
-            doc: "a loss sets cwnd to ssthresh even if that is larger, as printed; if false, a \
+            doc: reference(
+                "a loss sets cwnd to ssthresh even if that is larger, as printed; if false, a \
                   loss never raises cwnd",
+            ),
             default: Setting::Flag(true),
             range: Range::Flag,
         },
         Parameter {
             name: "arithmetic",
-            doc: "computation of BWE: \"exact\" is the paper's filter, \"linux-2.4\" counts \
+            doc: reference(
+                "computation of BWE: \"exact\" is the paper's filter, \"linux-2.4\" counts \
                   whole bytes per jiffy as Linux 2.4.26 to 2.6.17, \"linux\" as Linux since \
                   2.6.18. The last two ignore `filter_gain`, `first_sample_fills`, \
                   `least_interval` and `raise`",
+            ),
             default: Setting::Choice("exact"),
             range: Range::Choice(&[Word("exact", ""), Word("linux-2.4", ""), Word("linux", "")]),
         },
         Parameter {
             name: "hz",
-            doc: "jiffies per second for \"linux-2.4\" and \"linux\" (CONFIG_HZ: 100 in Linux \
+            doc: reference(
+                "jiffies per second for \"linux-2.4\" and \"linux\" (CONFIG_HZ: 100 in Linux \
                   2.4, 1000 in 2.6 up to 2.6.12, later 250)",
+            ),
             default: Setting::Count(250),
             range: Range::Count(24, 1200),
         },
