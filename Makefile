@@ -61,10 +61,10 @@ demo: $(if $(wildcard $(EXTENSION)),$(EXTENSION),$(QUICK)) ## Build into .venv, 
 build: $(EXTENSION) ## Build the Python package into .venv
 
 # The page for the browser, as static files that the wheel carries; `make engine-wasm` makes its engine.
-ENGINE_WASM := web/public/engine.wasm.gz
+ENGINE_WASM := web/public/engine.wasm.xz
 WEB := python/farlink/web/index.html
 WEB_TOOLS := web/node_modules/.package-lock.json
-WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/tests/*' -not -name '*.gz')
+WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/tests/*' -not -name '*.xz')
 web: check-node check-wasm $(WEB) ## Build the page for the browser into python/farlink/web (needs Node and wasm32)
 $(WEB): $(WEB_SOURCES) $(ENGINE_WASM) $(WEB_TOOLS)
 	cd web && $(NICE) npm run --silent build
@@ -77,6 +77,7 @@ ifeq ($(WEB_LACKS),)
 test-web: $(WEB) | check-chromium ## The tests of the page: lints, types, functions, and the page in Chromium
 	cd web && $(NICE) npm run --silent lint && $(NICE) npm run --silent types
 	cd web && $(NICE) npm run --silent unit && $(NICE) npm run --silent browser
+	$(NICE) $(CARGO) test $(LOCKED) $(PROFILE) -q -p farlink-web --test wasm -- --ignored recorded_runs_have_equal_digests
 else
 test-web:
 	@echo "the page is not tested: $(WEB_LACKS) could not be installed here"
@@ -102,7 +103,7 @@ engine-wasm: $(ENGINE_WASM) ## Build the engine of the web page into web/public
 $(ENGINE_WASM): $(RUST_SOURCES) Cargo.toml Cargo.lock | check-wasm
 	$(CARGO) build $(LOCKED) --profile web -p farlink-web --target wasm32-unknown-unknown
 	@mkdir -p $(@D)
-	gzip -9 -n -c target/wasm32-unknown-unknown/web/farlink_web.wasm > $@.new && mv $@.new $@
+	$(PYTHON) tools/pack_engine.py target/wasm32-unknown-unknown/web/farlink_web.wasm $@
 
 check-wasm: check-machine
 	@test -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null)" || { \
@@ -238,7 +239,7 @@ lock: check-machine ## Resolve the Python packages anew and write the three lock
 clean: ## Remove everything that was built
 	rm -rf target build $(VENV) $(VENV)-docs $(VENV)-wheels demo dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
-	rm -rf python/farlink/web python/farlink/web.tar.xz web/node_modules web/public/engine.wasm.gz
+	rm -rf python/farlink/web python/farlink/web.tar.xz web/node_modules web/public/engine.wasm.xz
 	rm -f python/farlink/_farlink*.so
 
 # One line that says what is missing, rather than the tenth message after it.

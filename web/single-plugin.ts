@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Plugin } from "vite";
 
 const INDEX = fileURLToPath(new URL("index.html", import.meta.url));
-const ENGINE = fileURLToPath(new URL("public/engine.wasm.gz", import.meta.url));
+const ENGINE = fileURLToPath(new URL("public/engine.wasm.xz", import.meta.url));
 const INLINE = fileURLToPath(new URL("src/engine/inline-worker.ts", import.meta.url));
 
 /** Start of the element that gets the engine; farlink.browser.files has the same. */

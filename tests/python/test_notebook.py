@@ -16,7 +16,7 @@ pytest.importorskip("anywidget")
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("index.html", "single.html", "widget.js", "widget.css"):
         (tmp_path / name).write_text(f"{name} of a test", "utf-8")
-    (tmp_path / "engine.wasm.gz").write_bytes(b"engine")
+    (tmp_path / "engine.wasm.xz").write_bytes(b"engine")
     monkeypatch.setattr(files, "FOLDER", tmp_path)
     return tmp_path
 
@@ -27,7 +27,7 @@ def test_a_widget_has_the_scenario_and_the_engine(built: Path) -> None:
     assert widget.tcps == ["sack", "hybla"]
     assert widget.changes == [["seed", "9"]]
     assert (widget.height, widget.time, widget.measures, widget.error) == (500, 0, {}, "")
-    assert widget.engine == (built / "engine.wasm.gz").read_bytes()
+    assert widget.engine == (built / "engine.wasm.xz").read_bytes()
     assert widget.page == "single.html of a test"
     assert set(widget.get_state()) >= {"toml", "tcps", "time", "measures", "error", "engine"}
     assert repr(widget) == "<farlink page: sack, hybla>"

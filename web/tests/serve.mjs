@@ -15,7 +15,7 @@ const types = {
   ".json": "application/json",
   ".svg": "image/svg+xml",
   ".wasm": "application/wasm",
-  ".gz": "application/octet-stream",
+  ".xz": "application/octet-stream",
 };
 
 // Texts are sent compressed, as static hosts and `farlink live` do.

@@ -1,16 +1,20 @@
 // The engine under node, by its functions alone: for measurements and for the comparison of digests.
 import { readFileSync } from "node:fs";
 import { TextDecoder, TextEncoder } from "node:util";
-import { gunzipSync } from "node:zlib";
+import xz from "xz-decompress";
 
-const { WebAssembly } = globalThis;
+const { Blob, Response, WebAssembly } = globalThis;
 
 export const FAILED = 2;
 
-/** Opens the engine of a file, gzipped or not. */
-export function open(path) {
+/** Opens the engine of a file, compressed by xz or not. */
+export async function open(path) {
   const file = readFileSync(path);
-  const module = new WebAssembly.Module(file[0] === 0x1f ? gunzipSync(file) : file);
+  const plain = new xz.XzReadableStream(new Blob([file]).stream());
+  const isPacked = file[0] === 0xfd;
+  const module = await WebAssembly.compile(
+    isPacked ? await new Response(plain).arrayBuffer() : file,
+  );
   const native = new WebAssembly.Instance(module, {}).exports;
   native.farlink_open();
   const put = (text) => {

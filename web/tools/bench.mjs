@@ -1,11 +1,11 @@
 // Times runs of the engine under node: the first of each, and the median of the later ones.
-// `node tools/bench.mjs [public/engine.wasm.gz]`
+// `node tools/bench.mjs [public/engine.wasm.xz]`
 import { performance } from "node:perf_hooks";
 import { open } from "./abi.mjs";
 
-const path = process.argv[2] ?? new URL("../public/engine.wasm.gz", import.meta.url);
+const path = process.argv[2] ?? new URL("../public/engine.wasm.xz", import.meta.url);
 const began = performance.now();
-const engine = open(path);
+const engine = await open(path);
 const opened = performance.now() - began;
 const scenarios = Object.fromEntries(
   engine.ask({ ask: "scenarios" }).map((scenario) => [scenario.name, scenario.toml]),

@@ -49,7 +49,7 @@ fn native(request: &Value) -> String {
 fn compare(name: &str, requests: &[(String, Value)]) {
     let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web");
     let wasm = env::var_os("FARLINK_WASM").map(PathBuf::from);
-    let wasm = wasm.unwrap_or_else(|| web.join("public/engine.wasm.gz"));
+    let wasm = wasm.unwrap_or_else(|| web.join("public/engine.wasm.xz"));
     assert!(
         wasm.is_file(),
         "no {}: run make engine-wasm",

@@ -1,7 +1,6 @@
 """Files of the page: a folder that `make web` builds, or the archive that a wheel has of it."""
 
 import base64
-import gzip
 import os
 import tarfile
 from collections.abc import Mapping
@@ -17,13 +16,12 @@ FOLDER = Path(os.environ.get("FARLINK_WEB") or Path(__file__).parents[1] / "web"
 """Folder of the built page; the variable FARLINK_WEB names another."""
 
 ARCHIVE = FOLDER.with_suffix(".tar.xz")
-"""Archive of the folder in a wheel, with a plain engine."""
+"""Archive of the folder in a wheel."""
 
-ENGINE = "engine.wasm.gz"
+ENGINE = "engine.wasm.xz"
 
 TYPES = {
     ".css": "text/css; charset=utf-8",
-    ".gz": "application/gzip",
     ".html": "text/html; charset=utf-8",
     ".ico": "image/x-icon",
     ".js": "text/javascript; charset=utf-8",
@@ -36,6 +34,7 @@ TYPES = {
     ".wasm": "application/wasm",
     ".webmanifest": "application/manifest+json",
     ".woff2": "font/woff2",
+    ".xz": "application/x-xz",
 }
 """Media type by the ending of a file's name."""
 
@@ -86,12 +85,11 @@ def _of_folder(folder: Path) -> dict[str, bytes]:
 
 @cache
 def _of_archive(path: Path) -> dict[str, bytes]:
-    """Read the archive, and compress the engine as the page expects it."""
-    contents = {}
+    """Read the archive."""
+    contents: dict[str, bytes] = {}
     with tarfile.open(path, "r:xz") as archive:
         for entry in archive.getmembers():
             file = archive.extractfile(entry)
             if file is not None:
                 contents[entry.name] = file.read()
-    engine = contents.pop(ENGINE.removesuffix(".gz"))
-    return {**contents, ENGINE: gzip.compress(engine, 6, mtime=0)}
+    return contents

@@ -79,6 +79,11 @@ export class Runner {
     }
     this.#waiting = job;
     const current = this.#current;
+    if (current.asked === undefined) {
+      // Tables that follow can wait; a change cannot.
+      current.abort.abort();
+      return;
+    }
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       if (this.#waiting && this.#current === current) current.abort.abort();

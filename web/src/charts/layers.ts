@@ -13,22 +13,32 @@ export function curve(
   return {
     extent: (span) => extent(time, value, span),
     draw: (surface, frame) => {
-      const points = thinCurve(time, value, frame.span, Math.ceil(frame.box.width));
+      // A dash is longer than a pixel, and dashing costs a browser more than drawing.
+      const wanted = frame.box.width / (pen.dashes?.length ? 2 : 1);
+      const points = thinCurve(time, value, frame.span, Math.ceil(wanted));
       const out: number[] = [];
       let before = NaN;
       for (let n = 0; n < points.count; n++) {
-        const [x, y] = [frame.x(points.time[n]!), frame.y(finite(points.value[n]!))];
-        if (kind === "step" && !Number.isNaN(before)) out.push(x, before);
-        out.push(x, y);
+        const x = frame.x(points.time[n]!);
+        const y = frame.y(finite(points.value[n]!));
+        if (kind === "step" && !Number.isNaN(before)) extend(out, x, before);
+        extend(out, x, y);
         before = y;
       }
       const stop = frame.x(Math.min(end, frame.span[1]));
       if (kind === "step" && points.count && !Number.isNaN(before)) {
-        if (stop > out.at(-2)!) out.push(stop, before);
+        if (stop > out.at(-2)!) extend(out, stop, before);
       }
       surface.path(out, out.length / 2, pen);
     },
   };
+}
+
+/** Appends a point. A third point at the same height replaces the second. */
+export function extend(out: number[], x: number, y: number): void {
+  const last = out.length;
+  if (last >= 4 && out[last - 1] === y && out[last - 3] === y) out[last - 2] = x;
+  else out.push(x, y);
 }
 
 /** Vertical strokes from `low` to `high`, such as segments over sequence numbers. */
@@ -46,7 +56,7 @@ export function strokes(
     draw: (surface, frame) => {
       const { width, height } = frame.box;
       const grain = (frame.high - frame.low) / height / 2;
-      const joined = joinStrokes(time, low, high, frame.span, Math.ceil(width * 2), grain);
+      const joined = joinStrokes(time, low, high, frame.span, Math.ceil(width), grain);
       const out = new Float64Array(6 * joined.count);
       for (let n = 0; n < joined.count; n++) {
         const x = frame.x(joined.time[n]!);

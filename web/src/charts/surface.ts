@@ -36,6 +36,9 @@ export interface Surface {
 
 const FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
 
+/** Points of a stroke at a time. The time that a browser takes grows faster than a stroke's points. */
+const PIECE = 100;
+
 /** Surface of a canvas. */
 export class CanvasSurface implements Surface {
   readonly #context: CanvasRenderingContext2D;
@@ -46,22 +49,32 @@ export class CanvasSurface implements Surface {
 
   path(points: ArrayLike<number>, count: number, pen: Pen): void {
     const c = this.#context;
-    c.beginPath();
-    let begun = false;
-    for (let n = 0; n < count; n++) {
-      const [x, y] = [points[2 * n]!, points[2 * n + 1]!];
-      if (Number.isNaN(x) || Number.isNaN(y)) begun = false;
-      else if (begun) c.lineTo(x, y);
-      else {
-        c.moveTo(x, y);
-        begun = true;
-      }
-    }
     c.strokeStyle = pen.colour;
     c.lineWidth = pen.width ?? 1;
     c.lineJoin = "bevel";
     c.globalAlpha = pen.opacity ?? 1;
     c.setLineDash([...(pen.dashes ?? [])]);
+    const most = pen.dashes?.length || pen.opacity !== undefined ? count : PIECE;
+    c.beginPath();
+    let begun = false;
+    let piece = 0;
+    for (let n = 0; n < count; n++) {
+      const x = points[2 * n]!;
+      const y = points[2 * n + 1]!;
+      if (Number.isNaN(x) || Number.isNaN(y)) {
+        begun = false;
+        continue;
+      }
+      if (begun) c.lineTo(x, y);
+      else c.moveTo(x, y);
+      begun = true;
+      piece += 1;
+      if (piece < most) continue;
+      c.stroke();
+      c.beginPath();
+      c.moveTo(x, y);
+      piece = 0;
+    }
     c.stroke();
     c.globalAlpha = 1;
   }

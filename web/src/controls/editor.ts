@@ -54,7 +54,8 @@ export class Editor {
     if (document.activeElement === this.#text) {
       this.#text.setSelectionRange(selectionStart, selectionEnd);
     }
-    this.#text.scrollTop = scrollTop;
+    // The assignment lays out the page, so that it happens only where it changes something.
+    if (scrollTop !== 0) this.#text.scrollTop = scrollTop;
     this.#count();
   }
 
@@ -69,7 +70,8 @@ export class Editor {
     if (wrong) this.#text.setAttribute("aria-invalid", "true");
     else this.#text.removeAttribute("aria-invalid");
     this.#mark.hidden = !wrong || status.line === undefined;
-    if (status.line !== undefined) this.#mark.dataset.line = String(status.line);
+    if (status.line === undefined) return;
+    this.#mark.dataset.line = String(status.line);
     this.#scroll();
   }
 

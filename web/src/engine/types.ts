@@ -186,7 +186,7 @@ export interface Engine {
   close(): void;
 }
 
-/** Place of the engine: a URL of `engine.wasm.gz` (or `.wasm`), or its bytes, gzipped or not. */
+/** Place of the engine: a URL of `engine.wasm.xz` (or `.wasm`), or its bytes, compressed or not. */
 export type EngineSource = { url: string } | { bytes: Uint8Array };
 
 /** A scenario, an override or an edit is wrong. */

@@ -8,7 +8,7 @@ const folder =
 const mark = '<script type="application/octet-stream" id="engine">';
 
 test("the page as one file opens from a disk and asks for nothing else", async ({ page }, info) => {
-  const engine = readFileSync(`${folder}/engine.wasm.gz`).toString("base64");
+  const engine = readFileSync(`${folder}/engine.wasm.xz`).toString("base64");
   const html = readFileSync(`${folder}/single.html`, "utf8").replace(mark, () => mark + engine);
   const path = info.outputPath("farlink.html");
   writeFileSync(path, html);

@@ -25,7 +25,7 @@ async function open(page: Page): Promise<FrameLocator> {
   const given = {
     module: readFileSync(`${folder}/widget.js`, "utf8"),
     page: readFileSync(`${folder}/single.html`, "utf8"),
-    engine: readFileSync(`${folder}/engine.wasm.gz`).toString("base64"),
+    engine: readFileSync(`${folder}/engine.wasm.xz`).toString("base64"),
     toml: scenario,
   };
   await page.evaluate(async ({ module, page, engine, toml }) => {

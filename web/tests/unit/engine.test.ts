@@ -7,7 +7,7 @@ import type { WorkerLike } from "../../src/engine/pool";
 import type { FromWorker, ToWorker } from "../../src/engine/protocol";
 import { Server } from "../../src/engine/serve";
 
-const WASM = fileURLToPath(new URL("../../public/engine.wasm.gz", import.meta.url));
+const WASM = fileURLToPath(new URL("../../public/engine.wasm.xz", import.meta.url));
 
 /** Worker that runs in this thread. Messages are copied as between threads. */
 class Inline implements WorkerLike {
