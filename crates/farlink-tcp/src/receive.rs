@@ -655,8 +655,9 @@ impl Receiver {
         let Some(Bytes { unread, parked }) = self.bytes.as_deref_mut() else {
             return;
         };
-        let is_in_order = |entry: &(&Offset, &Vec<u8>)| *entry.0 < self.nxt;
-        while parked.first_key_value().filter(is_in_order).is_some()
+        while parked
+            .first_key_value()
+            .is_some_and(|(at, _)| *at < self.nxt)
             && let Some((at, piece)) = parked.pop_first()
         {
             let have = self.read + unread.len() as u64;

@@ -54,7 +54,7 @@ export class CanvasSurface implements Surface {
     c.lineJoin = "bevel";
     c.globalAlpha = pen.opacity ?? 1;
     c.setLineDash([...(pen.dashes ?? [])]);
-    const most = pen.dashes?.length || pen.opacity !== undefined ? count : PIECE;
+    const most = pen.dashes?.length || pen.opacity !== undefined ? Infinity : PIECE;
     c.beginPath();
     let begun = false;
     let piece = 0;
