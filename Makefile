@@ -46,6 +46,8 @@ WHEELS := $(VENV)-wheels/.tools
 RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -not -path '*/benches/*')
 
 .DEFAULT_GOAL := help
+# A recipe that fails leaves no file that looks finished.
+.DELETE_ON_ERROR:
 .PHONY: help demo docs build build-pgo web test-web engine-wasm check-wasm check-node check-chromium wheels wheels-trial validate test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine check-python
 
 help: ## List these targets
@@ -66,7 +68,7 @@ WEB := python/farlink/web/index.html
 WEB_TOOLS := web/node_modules/.package-lock.json
 WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/tests/*' -not -name '*.xz')
 web: check-node check-wasm $(WEB) ## Build the page for the browser into python/farlink/web (needs Node and wasm32)
-$(WEB): $(WEB_SOURCES) $(ENGINE_WASM) $(WEB_TOOLS)
+$(WEB): $(WEB_SOURCES) $(ENGINE_WASM) $(WEB_TOOLS) tools/pack_page.py
 	cd web && $(NICE) npm run --silent build
 	$(PYTHON) tools/pack_page.py python/farlink/web python/farlink/web.tar.xz
 	@touch $@
@@ -100,7 +102,7 @@ check-node:
 
 # The engine for the browser. A toolchain of Debian has the target in the package rustc-web.
 engine-wasm: $(ENGINE_WASM) ## Build the engine of the web page into web/public
-$(ENGINE_WASM): $(RUST_SOURCES) Cargo.toml Cargo.lock | check-wasm
+$(ENGINE_WASM): $(RUST_SOURCES) Cargo.toml Cargo.lock tools/pack_engine.py | check-wasm check-python
 	$(CARGO) build $(LOCKED) --profile web -p farlink-web --target wasm32-unknown-unknown
 	@mkdir -p $(@D)
 	$(PYTHON) tools/pack_engine.py target/wasm32-unknown-unknown/web/farlink_web.wasm $@
@@ -162,7 +164,7 @@ test-emulator: $(EXTENSION) ## The tests of the emulator (Linux, root; skipped e
 	$(RUN) pytest -m "not long" -rs -n 6 --dist loadgroup tests/emulator
 
 # Every property is tried on 256 times the cases, and on new ones each time.
-test-long: $(EXTENSION) $(WEB) ## The tests that take minutes: half a million faults for every TCP, long statistics
+test-long: $(EXTENSION) $(WEB) | check-chromium ## The tests that take minutes: half a million faults for every TCP, long statistics
 	$(CARGO) test $(LOCKED) --release --workspace -- --ignored
 	PROPTEST_CASES=25600 $(CARGO) test $(LOCKED) --release --workspace --lib --tests
 	$(RUN) pytest -m long -rs tests || test $$? = 5 # 5: there is none
@@ -222,7 +224,7 @@ bench-emu: $(EXTENSION) ## Exactness and throughput of the emulator against bare
 lock: check-machine ## Resolve the Python packages anew and write the three lock files
 	rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
-		print(*p["project"]["dependencies"], *p["dependency-groups"]["dev"], sep="\n")' > $(VENV)/wanted
+		print(*p["project"]["dependencies"], *p["dependency-groups"]["development"], sep="\n")' > $(VENV)/wanted
 	$(RUN) pip install --upgrade pip -r $(VENV)/wanted
 	$(RUN) pip freeze --all --exclude setuptools --exclude wheel > requirements-dev.lock
 	rm -rf $(VENV)-docs && $(PYTHON) -m venv $(VENV)-docs

@@ -231,7 +231,7 @@ def python_dependencies(*, extras: bool = True) -> set[str]:
     if extras:
         for name, group in project["project"].get("optional-dependencies", {}).items():
             requirements += group if name != "all" else []  # this extra names the other extras
-    requirements += project["dependency-groups"]["dev"]
+    requirements += project["dependency-groups"]["development"]
     return {
         normalised(re.split(r"[^\w.-]", requirement, maxsplit=1)[0]) for requirement in requirements
     }
