@@ -1,4 +1,4 @@
-"""Runs common scenarios, whose profile optimises a build: `make build-pgo`."""
+"""Run common scenarios, so that `make build-pgo` can profile the engine."""
 
 import farlink as fl
 

@@ -146,7 +146,7 @@ def test_a_value_is_no_statement() -> None:
 
 @pytest.mark.parametrize("text", ["ratio(a, b) > 1.9", "spread(a) > 5", "share(a, 0, 5) > 0.5"])
 def test_derived_quantities_keep_the_cells_of_their_parts(text: str) -> None:
-    """An undecided statistic has its parts' cells as `open`, whatever their numbers of runs."""
+    """`open` of an undecided statistic has the cells of its parts, also of parts with few runs."""
     names: Mapping[str, Any] = {
         "a": Quantity([1.0, 9.0, 1.0, 9.0, 5.0], "a", cells=["a"]),
         "b": Quantity([2.0, 3.0, 2.0], "b", cells=["b"]),

@@ -285,7 +285,7 @@ def test_precision_of_west1997_is_that_of_twenty_runs(id: str) -> None:  # noqa:
             assert share == pytest.approx(ends, rel=1e-3)
     counts = rows["timer expirations"]
     for mean, ends in zip(counts["printed"], counts["half"], strict=True):
-        # Bursts come in groups, so the printed deviation of the time gives Reno's intervals.
+        # Reno's losses (mean above 50) come in groups: its intervals are from the deviation.
         if mean < 50:
             assert ends == pytest.approx(_events(mean), abs=1e-3)
 

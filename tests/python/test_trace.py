@@ -102,7 +102,7 @@ def test_traces_obey_tcp(result: fl.Result) -> None:
     assert delivered["bytes"].is_monotonic_increasing
     assert delivered["bytes"].iloc[-1] == 300_000
     assert (acks["window"] <= 65_535).all()
-    # No segment goes beyond the window that the last ACK before it offered.
+    # Every segment ends within the window of the latest ACK before its departure.
     sent = pd.merge_asof(segments, acks[["time", "ack", "window"]], on="time")
     edge = (sent["ack"] + sent["window"]).fillna(65_535)
     assert (sent["seq"] + sent["len"] <= edge).all()

@@ -209,11 +209,11 @@ class Judgement:
 
 @dataclass
 class InterimAnalyses:
-    """Interim analyses of a claim, the later ones with more runs of undecided parts.
+    """Analyses of a claim with growing numbers of runs. Only undecided parts get further runs.
 
-    A part (comparison) whose p-value in an analysis is below `SETTLED`, the level of the last
-    analysis, gets no more runs. Each part is therefore judged at most once with each number of
-    runs, at the level of that analysis, as if all parts had these runs.
+    A part is a comparison of the claim. It gets no more runs once its p-value is below `SETTLED`,
+    the level of the last analysis. A number of runs thus judges a part once at most, at the level
+    of that analysis. The level is the same as if all parts had these runs.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ use farlink_small::Map;
 use farlink_tcp::Stats;
 use farlink_wire::xtp::{ECNTL_LEN, SPAN_LEN, Span, Status};
 
-/// Minimum of the largest number of spans in a report, for any packet length.
+/// Number of spans that a report may have at any packet length.
 const MIN_SPANS: usize = 8;
 
 /// Reassembles the stream, and sends status reports on request.

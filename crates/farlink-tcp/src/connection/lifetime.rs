@@ -7,7 +7,7 @@ use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use crate::timers::{Timer, Timers};
 
-/// Configured limits, and the times and counts that are compared with them.
+/// Limits of a connection's idle and closing times, with the state that each limit needs.
 #[derive(Debug)]
 pub(super) struct Lifetime {
     keepalive: Option<KeepAlive>,

@@ -10,7 +10,7 @@ use crate::time::{Instant, Interval};
 pub(super) struct Idle {
     /// Initial window in bytes; `None` if the window is not restarted.
     window: Maybe<u64>,
-    /// Time of the last transmission before the latest pause for which the window was restarted.
+    /// Last transmission before the pause whose restart was done, so that each pause restarts once.
     handled: Maybe<Instant>,
 }
 

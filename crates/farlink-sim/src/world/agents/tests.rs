@@ -342,8 +342,8 @@ fn data_arrives_whichever_end_opens_or_sends() {
     }
 }
 
-/// A split agent of a scenario answers the SYN of a real program. An earlier version built the
-/// nodes for real programs again, and without agents.
+/// A split agent of a scenario answers the SYN of a real program. The agent was once missing,
+/// because nodes with real programs were built a second time without agents.
 #[test]
 fn split_agent_answers_syn_of_real_program() {
     let text = scenario("");
