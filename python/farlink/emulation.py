@@ -247,7 +247,7 @@ def transfer(
     tcp = options.pop("tcp", None)
     control = [tcp] if tcp else []
     check_kernel(tcp)
-    program = [sys.executable, str(Path(__file__).with_name("transfer.py"))]
+    program = [sys.executable, "-P", str(Path(__file__).with_name("transfer.py"))]
     own = options.get("endpoints") or {}
     if tcp and sender in own and receiver in own:
         raise ScenarioError(
@@ -384,7 +384,7 @@ def _emulate(
     return Emulated(data)
 
 
-_SWEEPER = [sys.executable, "-c", "from farlink import _farlink; _farlink.sweep()"]
+_SWEEPER = [sys.executable, "-P", "-c", "from farlink import _farlink; _farlink.sweep()"]
 """Program that restores the settings of an Internet uplink if this process is killed."""
 
 

@@ -39,6 +39,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     page = tmp_path / "web"
     page.mkdir()
     (page / "index.html").write_text("<html><head></head></html>", "utf-8")
+    (page / "engine.wasm.xz").write_bytes(b"")
     return {**os.environ, "FARLINK_WEB": str(page)}
 
 
@@ -190,6 +191,7 @@ def test_a_wrong_request_is_answered_and_changes_nothing(
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     folder = tmp_path_factory.mktemp("web")
     (folder / "index.html").write_text("<html><head></head></html>", "utf-8")
+    (folder / "engine.wasm.xz").write_bytes(b"")
     environment = {**os.environ, "FARLINK_WEB": str(folder)}
     command = [*FARLINK, "emulate", "geo-lossy", "--live", "--quiet", "--seconds", "300"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
@@ -360,3 +362,14 @@ def test_a_port_without_a_page_is_refused() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "farlink: error: --live-port has no effect without --live\n"
+
+
+@pytest.mark.parametrize("given", [("--in", "nowhere"), ("--attach", "client=no-such0")])
+def test_no_address_is_printed_for_an_emulation_that_is_refused(
+    environment: dict[str, str], given: tuple[str, str]
+) -> None:
+    command = [*FARLINK, "emulate", "geo-lossy", "--live", *given, "--", "true"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode != 0
+    (line,) = done.stderr.splitlines()
+    assert given[1].removeprefix("client=") in line

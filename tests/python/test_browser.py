@@ -1,17 +1,24 @@
 """The page's server on loopback, and the address that has a scenario."""
 
+import ast
 import asyncio
+import base64
 import gzip
+import hashlib
 import http.client
+import json
+import lzma
 import os
 import signal
 import socket
 import subprocess
 import sys
 import tomllib
+import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from websockets.asyncio.client import connect
@@ -21,7 +28,7 @@ from websockets.typing import Origin
 
 import farlink as fl
 from farlink import cli
-from farlink.browser import address, files
+from farlink.browser import address, files, process
 from farlink.browser.server import Site, serving
 
 TOKEN = "t0ken"  # noqa: S105 (of a test)
@@ -41,6 +48,15 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "secret").write_text("secret", "utf-8")
     (page / "linked").symlink_to(tmp_path / "secret")
     return page
+
+
+def read_address(text: str) -> dict[str, Any]:
+    """Return the state that a fragment has, as the page reads it."""
+    data = text.removeprefix("#s=")
+    pressed = base64.urlsafe_b64decode(data + "=" * (-len(data) % 4))
+    state: dict[str, Any] = json.loads(zlib.decompress(pressed, -zlib.MAX_WBITS))
+    assert state.pop("v") == 1
+    return state
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -195,7 +211,7 @@ def test_the_first_address_leads_to_the_scenario(folder: Path) -> None:
         status, headers, _ = await asyncio.to_thread(get, where, "/")
         path, _, fragment = headers["Location"].partition("#")
         assert (status, path) == (302, "/index.html")
-        assert address.read(f"#{fragment}") == state
+        assert read_address(f"#{fragment}") == state
 
     in_server(Site(contents(folder), address.fragment(state)), work)
 
@@ -204,7 +220,7 @@ def test_an_address_has_the_text_of_the_library_with_its_comments() -> None:
     state = address.experiment("geo-lossy", ["sack"])
     assert state["toml"].startswith("# ")
     assert state["tcps"] == ["sack"]
-    assert address.read(address.fragment(state)) == state
+    assert read_address(address.fragment(state)) == state
 
 
 def test_a_mapping_becomes_toml_that_is_the_same_scenario() -> None:
@@ -227,10 +243,16 @@ def test_a_mapping_becomes_toml_that_is_the_same_scenario() -> None:
     assert '"' not in address.toml({"a-key": 1, "b_key": True})
 
 
-@pytest.mark.parametrize("text", ["#s=!", "#s=AAAA", "#s=", "s"])
-def test_an_address_without_an_experiment_is_refused(text: str) -> None:
-    with pytest.raises(fl.ScenarioError, match="the address has no experiment"):
-        address.read(text)
+def test_a_scenario_too_large_for_the_page_is_one_line() -> None:
+    with pytest.raises(fl.ScenarioError, match="400,033 bytes, and the page reads 400,000"):
+        address.fragment({"toml": "#" * address.MOST_BYTES, "tcps": ["sack"]})
+    noise = "".join(hashlib.sha256(str(k).encode()).hexdigest() for k in range(2000))
+    with pytest.raises(fl.ScenarioError, match="characters compressed, and the page reads 64,000"):
+        address.fragment({"toml": noise, "tcps": ["sack"]})
+    codec = (ROOT / "web/src/share/codec.ts").read_text("utf-8")
+    for name, most in (("MOST_CHARACTERS", 64_000), ("MOST_BYTES", 400_000)):
+        assert f"{name} = {most:_};" in codec
+        assert getattr(address, name) == most
 
 
 @contextmanager
@@ -259,7 +281,7 @@ def test_the_command_serves_until_a_signal(folder: Path, number: int, code: int)
         status, headers, _ = get(where, "/")
         assert status == 302
         fragment = headers["Location"].removeprefix("/index.html")
-        assert address.read(fragment)["toml"]
+        assert read_address(fragment)["toml"]
         process.send_signal(number)
         _, errors = process.communicate(timeout=20)
     assert process.returncode == code
@@ -285,6 +307,10 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (["--port", "70000"], "--port is 70000; write 1 to 65535"),
         (["--tcp", "sack"], "--tcp and --set need a scenario"),
         (["geo-lossy", "--save", "x.html"], "--save writes the page without a scenario"),
+        (["--save", "x.html", "--port", "80"], "--port has no effect with --save; leave it out"),
+        (["--save", "x.html", "--tcp", "sack"], "--tcp has no effect with --save"),
+        (["--save", "x.html", "--set", "seed=2"], "--set has no effect with --save"),
+        (["--save", "x.html"], "--no-browser has no effect with --save"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -317,10 +343,37 @@ def test_a_wheel_has_the_page_as_an_archive(
     monkeypatch.setattr(files, "FOLDER", tmp_path / "none")
     monkeypatch.setattr(files, "ARCHIVE", archive)
     assert files.read("live") == files._of_folder(folder)
-    archive.write_bytes(archive.read_bytes()[:100])
-    files._of_archive.cache_clear()
-    with pytest.raises(fl.FarlinkError, match="the page cannot be read"):
+    whole = archive.read_bytes()
+    wrong = bytearray(whole)
+    wrong[40:60] = bytes(20)
+    for damaged in (whole[:100], bytes(wrong), b"no archive", lzma.compress(b"no tar")):
+        archive.write_bytes(damaged)
+        files._of_archive.cache_clear()
+        with pytest.raises(fl.FarlinkError, match="the page cannot be read") as error:
+            files.read("live")
+        assert "\n" not in str(error.value)
+
+
+def test_an_incomplete_page_names_the_absent_file_and_the_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "FOLDER", folder)
+    monkeypatch.setattr(files, "ARCHIVE", folder / "none")
+    monkeypatch.delenv("FARLINK_WEB", raising=False)
+    with pytest.raises(fl.ScenarioError, match=r"web has no single\.html; run make web again"):
+        files.read("live", "single.html")
+    (folder / "index.html").unlink()
+    with pytest.raises(fl.ScenarioError, match=f"{folder} has no index.html; run make web again"):
         files.read("live")
+    monkeypatch.setenv("FARLINK_WEB", str(folder))
+    with pytest.raises(fl.ScenarioError, match=f"FARLINK_WEB={folder} has no index.html; name a"):
+        files.read("live")
+    (folder / "index.html").write_text("", "utf-8")
+    (folder / files.ENGINE).unlink()
+    with pytest.raises(fl.ScenarioError, match=r"has no engine\.wasm\.xz; name a folder"):
+        files.read("live")
+    with pytest.raises(fl.FarlinkError, match="no place for the engine"):
+        files.single({files.ENGINE: b"", "single.html": b"<html>"})
 
 
 def test_the_page_is_saved_as_one_file(
@@ -344,4 +397,47 @@ def test_a_taken_port_is_one_line(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         line = refusal(capsys, "--no-browser", "--port", str(port))
-    assert f"port {port} cannot be had" in line
+    assert f"--port {port} cannot be had: " in line
+    assert line.endswith("; leave --port out")
+
+
+@pytest.mark.parametrize("option", ["--port", "--live-port"])
+def test_a_port_of_root_is_one_line(monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+    async def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    async def run() -> None:
+        async with serving(Site({}), 80, option):
+            pass
+
+    monkeypatch.setattr("farlink.browser.server.serve", refuse)
+    with pytest.raises(fl.ScenarioError) as error:
+        asyncio.run(run())
+    assert str(error.value) == f"{option} 80 is for root: write 1024 or more, or leave {option} out"
+
+
+def test_the_server_imports_no_module_of_the_current_folder(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("asyncio", "json", "websockets", "farlink"):
+        (elsewhere / f"{name}.py").write_text("raise SystemExit(9)", "utf-8")
+    monkeypatch.setenv("FARLINK_WEB", str(folder))
+    monkeypatch.setattr(files, "FOLDER", folder)
+    monkeypatch.chdir(elsewhere)
+    with process.served(address.experiment("geo-lossy", ["sack"])) as where:
+        assert where.startswith("http://127.0.0.1:")
+
+
+def test_every_python_that_farlink_starts_leaves_out_the_current_folder() -> None:
+    commands = [
+        node
+        for path in (ROOT / "python").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.List) and node.elts
+        if ast.unparse(node.elts[0]) == "sys.executable"
+    ]
+    assert len(commands) >= 4
+    for command in commands:
+        assert ast.unparse(command.elts[1]) == "'-P'", ast.unparse(command)

@@ -15,7 +15,10 @@ _VERSION = 1
 MOST_TCPS = 7
 """Number of TCPs that a page shows at once."""
 
-__all__ = ["experiment", "fragment", "read", "toml"]
+MOST_CHARACTERS, MOST_BYTES = 64_000, 400_000
+"""Largest fragment, and largest JSON in it, that a page reads (web/src/share/codec.ts)."""
+
+__all__ = ["experiment", "fragment", "toml"]
 
 
 def experiment(
@@ -42,29 +45,28 @@ def experiment(
 
 
 def fragment(state: Mapping[str, Any]) -> str:
-    """Return the fragment of an address, with its leading `#`, that has a state."""
-    text = json.dumps({"v": _VERSION, **state}, separators=(",", ":"), ensure_ascii=False)
-    press = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
-    data = press.compress(text.encode()) + press.flush()
-    return "#s=" + base64.urlsafe_b64encode(data).decode().rstrip("=")
-
-
-def read(text: str) -> dict[str, Any]:
-    """Return the state that a fragment has.
+    """Return the fragment of an address, with its leading `#`, that has a state.
 
     Raises
     ------
     ScenarioError
-        If the fragment is none of `fragment`.
+        If the fragment is larger than what a page reads: 400,000 bytes, 64,000 characters.
     """
-    try:
-        data = text.removeprefix("#s=")
-        pressed = base64.urlsafe_b64decode(data + "=" * (-len(data) % 4))
-        state: dict[str, Any] = json.loads(zlib.decompress(pressed, -zlib.MAX_WBITS))
-        del state["v"]
-    except (ValueError, KeyError, zlib.error) as error:
-        raise ScenarioError(f"the address has no experiment: {error}") from error
-    return state
+    text = json.dumps({"v": _VERSION, **state}, separators=(",", ":"), ensure_ascii=False)
+    if len(text.encode()) > MOST_BYTES:
+        raise ScenarioError(
+            f"the scenario has {len(text.encode()):,} bytes, and the page reads {MOST_BYTES:,};"
+            " shorten it"
+        )
+    press = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    data = press.compress(text.encode()) + press.flush()
+    code = base64.urlsafe_b64encode(data).decode().rstrip("=")
+    if len(code) > MOST_CHARACTERS:
+        raise ScenarioError(
+            f"the scenario has {len(code):,} characters compressed, and the page reads"
+            f" {MOST_CHARACTERS:,}; shorten it"
+        )
+    return f"#s={code}"
 
 
 def toml(tree: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """Files of the page: a folder that `make web` builds, or the archive that a wheel has of it."""
 
 import base64
+import lzma
 import os
 import tarfile
 from collections.abc import Mapping
@@ -8,14 +9,14 @@ from functools import cache
 from pathlib import Path
 
 from farlink.errors import FarlinkError, ScenarioError
-from farlink.files import reason
+from farlink.files import reason, shown
 
 __all__ = ["ARCHIVE", "ENGINE", "FOLDER", "TYPES", "read", "served", "single"]
 
 FOLDER = Path(os.environ.get("FARLINK_WEB") or Path(__file__).parents[1] / "web")
 """Folder of the built page; the variable FARLINK_WEB names another."""
 
-ARCHIVE = FOLDER.with_suffix(".tar.xz")
+ARCHIVE = FOLDER.parent / f"{FOLDER.name}.tar.xz"
 """Archive of the folder in a wheel."""
 
 ENGINE = "engine.wasm.xz"
@@ -45,24 +46,42 @@ _NOT_SERVED = ("single.html", "widget.js", "widget.css")
 """Files that are no part of the served page."""
 
 
-def read(what: str) -> Mapping[str, bytes]:
+def read(what: str, *needs: str) -> Mapping[str, bytes]:
     """Return the files of the page by their paths.
+
+    `needs` are files that must be among them besides the engine, by default index.html.
 
     Raises
     ------
     ScenarioError
-        If the page was not built; the message begins with `what`.
+        If the page was not built, or not completely; the message begins with `what`.
     FarlinkError
         If its files cannot be read.
     """
     try:
-        if (FOLDER / "index.html").is_file():
-            return _of_folder(FOLDER)
-        if ARCHIVE.is_file():
-            return _of_archive(ARCHIVE)
-    except (OSError, EOFError, tarfile.TarError) as error:
+        contents, place = _contents()
+    except (OSError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
         raise FarlinkError(f"{what}: the page cannot be read: {reason(error)}") from error
+    absent = [name for name in (*(needs or ("index.html",)), ENGINE) if name not in contents]
+    if not absent:
+        return contents
+    if os.environ.get("FARLINK_WEB"):
+        raise ScenarioError(
+            f"{what}: FARLINK_WEB={shown(FOLDER)} has no {absent[0]}; name a folder that make web"
+            " built, or unset it"
+        )
+    if contents:
+        raise ScenarioError(
+            f"{what}: the page is incomplete: {shown(place)} has no {absent[0]}; run make web again"
+        )
     raise ScenarioError(f"{what}: the page was not built; run make web in a checkout")
+
+
+def _contents() -> tuple[dict[str, bytes], Path]:
+    """Return the files of the folder, or of the archive if there is no folder, and the place."""
+    if (FOLDER / "index.html").is_file() or not ARCHIVE.is_file():
+        return _of_folder(FOLDER), FOLDER
+    return _of_archive(ARCHIVE), ARCHIVE
 
 
 def served(contents: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -71,9 +90,17 @@ def served(contents: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def single(contents: Mapping[str, bytes]) -> str:
-    """Return the page as one HTML file, with its engine in it."""
+    """Return the page as one HTML file, with its engine in it.
+
+    Raises
+    ------
+    FarlinkError
+        If the file has no element for the engine.
+    """
     engine = base64.b64encode(contents[ENGINE]).decode()
-    before, after = contents["single.html"].decode().split(_EMPTY)
+    before, element, after = contents["single.html"].decode(errors="replace").partition(_EMPTY)
+    if not element:
+        raise FarlinkError("single.html of the page has no place for the engine; run make web")
     return f"{before}{_EMPTY}{engine}{after}"
 
 

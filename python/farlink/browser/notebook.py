@@ -53,7 +53,7 @@ def live(
     """
     names = [tcp] if isinstance(tcp, str) else tcp
     state = address.experiment(scenario, names, source.changes(overrides, seed))
-    contents = files.read("fl.live")
+    contents = files.read("fl.live", "widget.js", "widget.css")
     return _widget_class(contents)(
         toml=state["toml"],
         tcps=state["tcps"],

@@ -28,7 +28,8 @@ def served(state: Mapping[str, Any], port: int = 0) -> Iterator[str]:
     """Serve the page for the emulation of this process until the end of the block.
 
     Yields the page's address, which has a secret token in it. `state` is that of
-    `address.experiment`.
+    `address.experiment`. The server prints the address on standard error once the emulation
+    answers, so that no address is printed for an emulation that is refused.
 
     Raises
     ------
@@ -39,7 +40,7 @@ def served(state: Mapping[str, Any], port: int = 0) -> Iterator[str]:
     asked = {"pid": os.getpid(), "port": port, "state": dict(state)}
     # The process has a session of its own: Ctrl-C at the terminal is for the user's program.
     with subprocess.Popen(  # noqa: S603 (this interpreter)
-        [sys.executable, "-m", __name__],
+        [sys.executable, "-P", "-m", __name__],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -77,9 +78,12 @@ async def _serve(asked: Mapping[str, Any]) -> None:
         secrets.token_urlsafe(_TOKEN_BYTES),
         watch.serve,
     )
-    async with serving(site, asked["port"]) as where:
+    async with serving(site, asked["port"], option="--live-port") as where:
         _say({"address": where})
-        await watch.run(stop)
+        try:
+            await watch.run(stop, lambda: _warn(f"the live page is at {where}"))
+        except FarlinkError as error:
+            _warn(f"error: {error}")
         # Clients get the end from their own tasks, and those that read slowly have this long.
         await watch.left(1.0)
     reading.cancel()
@@ -100,6 +104,13 @@ async def _until_input_ends(stop: asyncio.Event) -> None:
 def _say(answer: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
+
+
+def _warn(text: str) -> None:
+    """Print a line for the user on standard error, which this process has from its parent."""
+    with suppress(OSError):
+        sys.stderr.write(f"farlink: {text}\n")
+        sys.stderr.flush()
 
 
 def _main() -> None:

@@ -35,6 +35,9 @@ _HOSTS = (ADDRESS, "localhost")
 _SLOWEST_S = 10.0
 """Time for a request, and for the end of the server."""
 
+_FIRST_FREE = 1024
+"""Smallest port that needs no right of root."""
+
 _LONGEST_MESSAGE = 1 << 16
 """Largest message of a client in bytes."""
 
@@ -168,8 +171,10 @@ def _response(status: HTTPStatus, body: bytes, media: str) -> Response:
 
 
 @asynccontextmanager
-async def serving(site: Site, port: int = 0) -> AsyncIterator[str]:
+async def serving(site: Site, port: int = 0, option: str = "--port") -> AsyncIterator[str]:
     """Serve a site until the end of the block, and yield its address; port 0 is a free one.
+
+    `option` is the name of the port in messages.
 
     Raises
     ------
@@ -199,8 +204,12 @@ async def serving(site: Site, port: int = 0) -> AsyncIterator[str]:
             start_serving=False,
         )
     except OSError as error:
+        if isinstance(error, PermissionError):
+            raise ScenarioError(
+                f"{option} {port} is for root: write {_FIRST_FREE} or more, or leave {option} out"
+            ) from None
         raise ScenarioError(
-            f"port {port} cannot be had: {reason(error)}; leave --port out"
+            f"{option} {port} cannot be had: {reason(error)}; leave {option} out"
         ) from None
     taken.append(server.sockets[0].getsockname()[1])
     await server.start_serving()

@@ -63,10 +63,20 @@ class Watch:
         self._asking = asyncio.Lock()
         self._over = False
 
-    async def run(self, stop: asyncio.Event) -> None:
-        """Sample the emulation until its end, or until `stop` is set."""
+    async def run(self, stop: asyncio.Event, notify: Callable[[], None] = lambda: None) -> None:
+        """Sample the emulation until its end, or until `stop` is set.
+
+        `notify` is called once the emulation answers.
+
+        Raises
+        ------
+        FarlinkError
+            If the emulation does not answer within 20 s.
+        """
         try:
             await self._begin(stop)
+            if self._emulation is not None:
+                notify()
             while self._emulation is not None and not stop.is_set():
                 due = time.monotonic() + EVERY_S
                 now = await self._ask(self._emulation.look)
@@ -108,6 +118,10 @@ class Watch:
                     self._emulation = emulation
                     return
             await asyncio.sleep(_BETWEEN_LOOKS_S)
+        if not stop.is_set():
+            raise FarlinkError(
+                f"the live page ended: the emulation did not begin within {_PATIENCE_S:g} s"
+            )
 
     async def _ask(self, question: Callable[[], T]) -> T:
         """Call a function that waits for the emulation, in a thread, one at a time."""
@@ -200,7 +214,7 @@ class Watch:
 
 def _number(message: str | bytes) -> int | None:
     """Return the number of a request, which its answer has too."""
-    with suppress(ValueError, TypeError, KeyError):
+    with suppress(ValueError, TypeError, KeyError, RecursionError):
         number = json.loads(message)["id"]
         return number if isinstance(number, int) else None
     return None
@@ -216,9 +230,10 @@ def _request(message: str | bytes) -> dict[str, Any]:
     """
     try:
         request = json.loads(message)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ScenarioError("a request is a line of JSON") from None
-    if not isinstance(request, dict) or request.get("do") not in _CHANGES:
+    # A list as `do` has no hash, and would raise TypeError among the keys of a mapping.
+    if not isinstance(request, dict) or request.get("do") not in list(_CHANGES):
         raise ScenarioError(f"a request has the key do: {' or '.join(_CHANGES)}")
     known = _CHANGES[request["do"]]
     if request.keys() - {"id", "do", *known}:

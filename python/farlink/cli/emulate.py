@@ -162,7 +162,10 @@ def emulate(
 
 @contextmanager
 def _page(scenario: str, settings: emulation.Options, *, on: bool, port: int) -> Iterator[None]:
-    """Serve the live page until the end of the block, if asked for, and print its address."""
+    """Serve the live page until the end of the block, if asked for.
+
+    The page's server prints the address once the emulation stands.
+    """
     if port and not on:
         raise ScenarioError("--live-port has no effect without --live")
     if not on:
@@ -175,8 +178,7 @@ def _page(scenario: str, settings: emulation.Options, *, on: bool, port: int) ->
     kernel = settings["tcp"]
     known = kernel in source.profiles()["linux"]["tcp"]
     state = address.experiment(scenario, [f"linux-{kernel}"] if known else None, overrides)
-    with process.served(state, port) as where:
-        text.progress_line(f"farlink: the live page is at {where}")
+    with process.served(state, port):
         yield
 
 

@@ -35,14 +35,18 @@ def live(
 ) -> None:
     """Open a scenario in the browser, and change it there; Ctrl-C ends the server."""
     check_port("--port", port)
-    contents = files.read("live")
-    if scenario is None and (tcp or changes):
-        raise ScenarioError("--tcp and --set need a scenario; write its name before them")
     if save is not None:
         if scenario is not None:
             raise ScenarioError("--save writes the page without a scenario; leave its name out")
-        text.write_json(save, [files.single(contents)])
+        given = {"--tcp": tcp, "--set": changes, "--port": port, "--no-browser": no_browser}
+        for option, value in given.items():
+            if value:
+                raise ScenarioError(f"{option} has no effect with --save; leave it out")
+        text.write_json(save, [files.single(files.read("live", "single.html"))])
         return
+    if scenario is None and (tcp or changes):
+        raise ScenarioError("--tcp and --set need a scenario; write its name before them")
+    contents = files.read("live")
     fragment = ""
     if scenario is not None:
         state = address.experiment(scenario, text.names(tcp), text.assignments(changes))

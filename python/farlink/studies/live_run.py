@@ -115,7 +115,7 @@ def run_all(
 
 
 def _spawn(job: Job) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "farlink.studies.live_run", json.dumps(asdict(job))]
+    command = [sys.executable, "-P", "-m", "farlink.studies.live_run", json.dumps(asdict(job))]
     # A process group of its own, so that Ctrl-C reaches only this process, which ends the runs.
     return subprocess.Popen(  # noqa: S603 (this program)
         command,
