@@ -75,7 +75,8 @@ function setProps(element: HTMLElement, props: Props): void {
     } else if (name in element && !name.startsWith("aria") && name !== "role" && name !== "list") {
       (element as unknown as Props)[name] = value;
     } else {
-      element.setAttribute(name, value === true ? "" : (value as string));
+      const text = name.startsWith("aria") ? "true" : "";
+      element.setAttribute(name, value === true ? text : (value as string));
     }
   }
 }

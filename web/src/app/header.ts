@@ -76,6 +76,11 @@ export class Header {
       const run = app.runs()[0];
       return `${run?.resolved.name ?? "scenario"} (seed ${run?.resolved.seed ?? 1}, run ${run?.run ?? 0})`;
     };
+    const attempt = (act: () => Promise<void>) => () => {
+      act().catch((error: unknown) => {
+        report(`Nothing was saved: ${error instanceof Error ? error.message : String(error)}`);
+      });
+    };
     const command = async () => {
       const { text, needsFile } = await commandOf(app.engine, app.library(), app.state());
       if (needsFile) save(`${name()}.toml`, app.state().toml, "application/toml");
@@ -98,10 +103,10 @@ export class Header {
       button("TOML", "Save the scenario", () =>
         save(`${name()}.toml`, app.state().toml, "application/toml"),
       ),
-      button("Command line", "Copy the command that repeats the experiment", () => void command()),
-      button("PNG", "Save the pictures as pixels", () => void png()),
-      button("SVG", "Save the pictures as vectors", () => void svg()),
-      button("CSV", "Save what the pictures draw", () => void csv()),
+      button("Command line", "Copy the command that repeats the experiment", attempt(command)),
+      button("PNG", "Save the pictures as pixels", attempt(png)),
+      button("SVG", "Save the pictures as vectors", attempt(svg)),
+      button("CSV", "Save what the pictures draw", attempt(csv)),
       button("Print", "Print the page", () => window.print()),
     );
   }

@@ -17,6 +17,7 @@ const FIRST_SPAN = 40;
 export class Laboratory implements App {
   readonly engine: Engine;
   #state: AppState;
+  readonly #first: AppState;
   #runs: Run[] = [];
   #runner: Runner;
   #onRuns = new Set<(runs: Run[], asked?: number) => void>();
@@ -36,6 +37,8 @@ export class Laboratory implements App {
   #settled: Experiment | undefined;
   #edits: Promise<void> = Promise.resolve();
   #waiting = new Map<string, string | null>();
+  /** Number of texts that replaced another: edits of the text before are dropped. */
+  #replaced = 0;
   /** Time of the change that an edit is for (performance.now). */
   #asked: number | undefined;
   #status: Status = { kind: "idle", text: "" };
@@ -45,6 +48,7 @@ export class Laboratory implements App {
     this.#library = library;
     const first = library.find((row) => row.name === FIRST_SCENARIO) ?? library[0];
     this.#state = stateOf({ toml: first?.toml ?? "", tcps: FIRST_TCPS, from: 0, to: FIRST_SPAN });
+    this.#first = this.#state;
     this.#runner = new Runner(
       engine,
       (runs, asked) => this.#publish(runs, asked),
@@ -115,11 +119,19 @@ export class Laboratory implements App {
     this.#waiting.clear();
     const asked = this.#asked;
     this.#asked = undefined;
+    const replaced = this.#replaced;
     try {
-      const toml = await this.engine.edit(this.#state.toml, edits);
+      let [before, toml] = ["", ""];
+      do {
+        before = this.#state.toml;
+        toml = await this.engine.edit(before, edits);
+        if (replaced !== this.#replaced) return;
+        // A text that was typed meanwhile is edited in turn.
+      } while (before !== this.#state.toml);
       this.#asked = asked;
       this.update({ toml });
     } catch (error) {
+      if (replaced !== this.#replaced) return;
       this.#report(statusOf(error));
       throw error;
     } finally {
@@ -127,8 +139,15 @@ export class Laboratory implements App {
     }
   }
 
+  /** Drops the edits that wait: they are for the text that is replaced. */
+  #dropEdits(): void {
+    this.#replaced += 1;
+    this.#waiting.clear();
+  }
+
   load(toml: string, tcps?: string[]): void {
     const change: Partial<AppState> = { toml, time: 0, from: 0, to: Infinity, flow: 0 };
+    this.#dropEdits();
     delete this.#state.link;
     this.update(tcps ? { ...change, tcps } : change);
     this.settle();
@@ -155,7 +174,8 @@ export class Laboratory implements App {
       if (!found) throw new AddressError(`the library has no scenario ${start.name}`);
       this.#replace(stateOf({ toml: found.toml, tcps: start.tcps ?? FIRST_TCPS }));
     } else if (start.kind === "lesson") this.update({ lesson: start.name });
-    else if (!this.#experiment) this.run();
+    else if (this.#experiment) this.#replace(this.#first);
+    else this.run();
     await this.#edits.catch(() => undefined);
     this.#settled ??= this.#experiment;
   }
@@ -168,6 +188,7 @@ export class Laboratory implements App {
 
   #replace(state: AppState): void {
     const known = this.#settled !== undefined;
+    this.#dropEdits();
     delete this.#state.link;
     const gone = { seed: undefined, lesson: undefined };
     this.update({ ...gone, ...state });
@@ -198,12 +219,11 @@ export class Laboratory implements App {
   }
 
   undo(): void {
-    this.settle();
-    this.#step(this.#undo, this.#redo);
+    void this.settled().then(() => this.#step(this.#undo, this.#redo));
   }
 
   redo(): void {
-    this.#step(this.#redo, this.#undo);
+    void this.settled().then(() => this.#step(this.#redo, this.#undo));
   }
 
   onRuns(call: (runs: Run[], asked?: number) => void): () => void {
@@ -252,15 +272,24 @@ export class Laboratory implements App {
     }
   }
 
-  /** Waits until the runs have the tables of all shown pictures. */
+  /** Waits until the runs have the tables of all shown pictures. Rejects if the runs end without. */
   async complete(): Promise<void> {
-    if (this.#isComplete()) return;
-    await new Promise<void>((resolve) => {
-      const stop = this.onRuns(() => {
-        if (!this.#isComplete()) return;
-        stop();
-        resolve();
-      });
+    const experiment = this.#experiment;
+    if (this.#isComplete() || !experiment) return;
+    await new Promise<void>((resolve, reject) => {
+      const stops = [
+        this.onRuns(() => {
+          if (!this.#isComplete()) return;
+          for (const stop of stops) stop();
+          resolve();
+        }),
+        this.onStatus(({ kind, text }) => {
+          if (kind !== "error" && kind !== "stopped") return;
+          for (const stop of stops) stop();
+          reject(new Error(text));
+        }),
+      ];
+      if (this.#status.kind !== "running") this.#runner.complete(experiment);
     });
   }
 
@@ -273,6 +302,7 @@ export class Laboratory implements App {
     if (!next) return;
     if (this.#settled) to.push(this.#settled);
     this.#settled = next;
+    this.#dropEdits();
     this.update({ toml: next.toml, tcps: next.tcps, seed: next.seed });
     this.#settled = this.#experiment;
     for (const call of this.#onSettled) call();

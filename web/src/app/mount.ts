@@ -6,7 +6,7 @@ import type { Engine, Run } from "../engine";
 import { createLessons } from "../lessons";
 import { createLiveLink } from "../live";
 import { createPacketView } from "../packets";
-import { AddressBar, readAddress, type Start } from "../share/address";
+import { AddressBar, type Start } from "../share/address";
 import { fill, h, isTyping } from "./dom";
 import { Header, StatusBar } from "./header";
 import { Laboratory } from "./laboratory";
@@ -66,7 +66,8 @@ export async function mount(
   addPrinting(app, pictures, () => theme);
   void app.engine.tcps().then((tcps) => controls.tcps.setTcps(tcps));
   try {
-    await app.start(options.start ?? (await readAddress(location.hash)));
+    if (options.start) await app.start(options.start);
+    else await address?.open();
   } catch (error) {
     app.run();
     status.tell(text(error), true);

@@ -48,6 +48,8 @@ export function addGestures(target: Target): void {
   element.addEventListener("dblclick", () => view.all());
   element.addEventListener("keydown", (event) => {
     if (event.altKey || event.metaKey) return;
+    // Ctrl with + and - is the browser's own zoom.
+    if (event.ctrlKey && !event.key.startsWith("Arrow")) return;
     if (view.key(event)) event.preventDefault();
   });
   new Pointers(target);
@@ -93,7 +95,7 @@ class Pointers {
       if (event.pointerType === "mouse") this.#target.hover(timeAt(event.clientX));
       return;
     }
-    if (this.#down.size === 2) {
+    if (this.#down.size > 1) {
       touch.x = event.clientX;
       this.#pinch();
       return;
@@ -123,7 +125,12 @@ class Pointers {
     const start = this.#start;
     if (!this.#down.delete(event.pointerId) || !start) return;
     this.#target.choose(undefined);
-    if (this.#down.size) return;
+    const [rest] = this.#down.values();
+    if (rest) {
+      // The finger that stays moves the span on from where it is.
+      this.#start = { x: rest.x, time: this.#target.timeAt(rest.x), moves: true };
+      return;
+    }
     this.#start = undefined;
     const { view, timeAt } = this.#target;
     const now = timeAt(event.clientX);

@@ -228,8 +228,15 @@ export class Pictures {
           )
         : null,
     ];
-    const key = JSON.stringify([tcps, flows, links.map((row) => row.name), focus, flow, at]);
-    if (this.#choices.dataset.key === key) return;
+    const key = JSON.stringify([tcps, flows, links.map((row) => row.name)]);
+    if (this.#choices.dataset.key === key) {
+      // A list that has the focus keeps it.
+      const old = [...this.#choices.querySelectorAll("select")];
+      lists
+        .filter((list) => list !== null)
+        .forEach((list, place) => (old[place]!.value = list.querySelector("select")!.value));
+      return;
+    }
     this.#choices.dataset.key = key;
     fill(this.#choices, lists);
   }

@@ -77,7 +77,7 @@ export function render(surface: Surface, picture: Picture, frame: Frame): void {
   surface.path(corner, 3, { colour: theme.text, width: theme.stroke });
   picture.lanes.forEach((lane, n) => {
     const place = { x, y: lanesTop + n * laneHeight, width, height: laneHeight - 3 };
-    const fits = Math.min(size, (x - 8) / (0.56 * Math.max(lane.label.length, 1)));
+    const fits = Math.min(size, (x - 8) / (0.64 * Math.max(lane.label.length, 1)));
     const style = { colour: theme.text, size: fits, align: "end" as const };
     surface.text(lane.label, x - 6, place.y + place.height - 2, style);
     surface.fill({ x: 0, y: place.y + 2, width: 3, height: place.height - 2 }, lane.colour);

@@ -30,6 +30,8 @@ export class AgentControl {
   readonly #app: App;
   readonly #settle: () => void;
   readonly #lists = h("div");
+  /** Agents of the scenario, with one that was added since. */
+  #agents: Agent[] = [];
 
   constructor(app: App, settle: () => void) {
     this.#app = app;
@@ -40,6 +42,7 @@ export class AgentControl {
   show(resolved: Resolved, place: Place): void {
     const link = resolved.links[place.link];
     const agents = (resolved.agents as Agent[] | undefined) ?? [];
+    this.#agents = agents;
     const routers = routersOf(resolved, place.link);
     if (!link || !routers.length) {
       const text =
@@ -51,8 +54,7 @@ export class AgentControl {
     fill(
       this.#lists,
       routers.map((node) => {
-        const number = agents.findIndex((a) => a.at === node && a.wireless === link.name);
-        const agent = agents[number];
+        const agent = agents.find((a) => a.at === node && a.wireless === link.name);
         const kind = agent && agent.enabled !== false ? agent.kind : "";
         const list = h(
           "select",
@@ -61,23 +63,28 @@ export class AgentControl {
           AGENTS.map(([value, text]) => h("option", { value, selected: value === kind }, text)),
         );
         list.addEventListener("change", () => {
-          this.#write(list.value, node, link.name, agent ? number : -1, agents.length);
+          this.#write(list.value, node, link.name);
         });
         return h("label", { class: "row" }, `Agent at ${node}`, list);
       }),
     );
   }
 
-  #write(kind: string, node: string, link: string, number: number, count: number): void {
+  #write(kind: string, node: string, link: string): void {
     const app = this.#app;
-    const base = `agents.${number < 0 ? count : number}`;
+    // A list that keeps the focus is not made anew, so that the agents may be others by now.
+    const number = this.#agents.findIndex((a) => a.at === node && a.wireless === link);
+    const base = `agents.${number}`;
     const done = () => this.#settle();
     if (number < 0) {
       // An agent is an entry of a list, which no path can make.
       const { toml } = app.state();
       const text = [toml.trimEnd(), "", "[[agents]]", `at = ${quoted(node)}`];
       text.push(`wireless = ${quoted(link)}`, `kind = ${quoted(kind)}`, "");
-      if (kind) app.update({ toml: text.join("\n") });
+      if (kind) {
+        this.#agents = [...this.#agents, { at: node, wireless: link, kind }];
+        app.update({ toml: text.join("\n") });
+      }
       done();
       return;
     }

@@ -21,6 +21,7 @@ export class BufferControl {
   readonly #place = h("div");
   #slider: Slider | undefined;
   #kind = "";
+  #turn = 0;
   #at: Place = { link: 0, directions: ["down"], flow: 0 };
 
   constructor(app: App, settle: () => void) {
@@ -35,16 +36,20 @@ export class BufferControl {
       this.#write(BUFFERS[this.#list.value]?.start ?? null);
       settle();
     });
-    const help = "Room of the queue before the link, each direction down";
+    const help = "Room of the queue before the link, in direction down";
     const name = h("label", { title: help }, "Buffer, counted in ", this.#list);
     this.element = h("div", { class: "buffer" }, name, this.#place);
   }
 
   async show(resolved: Resolved, toml: string, place: Place): Promise<void> {
     this.#at = place;
+    this.#turn += 1;
+    const turn = this.#turn;
     const base = `links.${place.link}.down.queue`;
     // A resolved scenario has bytes in place of bandwidth-delay products.
     const bdp = await this.#app.engine.value(toml, `${base}.bdp`).catch(() => undefined);
+    // Workers answer side by side: a newer text may have its answer already.
+    if (turn !== this.#turn) return;
     const queue = at(resolved, base);
     const table = typeof queue === "object" && queue !== null ? queue : {};
     const kind = bdp === undefined ? (Object.keys(table)[0] ?? "unlimited") : "bdp";

@@ -38,7 +38,7 @@ export class Controls {
     const settle = () => app.settle();
     this.tcps = new TcpChips(app, theme, settle);
     this.editor = new Editor(app, settle);
-    this.#buffer = new BufferControl(app, settle);
+    this.#buffer = new BufferControl(app, () => void app.settled());
     this.#agents = new AgentControl(app, settle);
     for (const control of CONTROLS) this.#sliders.set(control, this.#slider(control));
     this.#links.addEventListener("change", () => {

@@ -70,7 +70,8 @@ export class Slider {
   error(text: string): void {
     setText(this.#error, text);
     this.#error.hidden = text === "";
-    this.#field.toggleAttribute("aria-invalid", text !== "");
+    if (text) this.#field.setAttribute("aria-invalid", "true");
+    else this.#field.removeAttribute("aria-invalid");
   }
 
   disable(disabled: boolean): void {

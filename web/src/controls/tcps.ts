@@ -59,7 +59,10 @@ export class TcpChips {
             type: "button",
             "aria-label": `Remove ${name}`,
             title: `Remove ${name}`,
-            onclick: () => this.#set(tcps.filter((_, n) => n !== place)),
+            onclick: () => {
+              this.#set(tcps.filter((_, n) => n !== place));
+              this.#focus(place);
+            },
           },
           "×",
         );
@@ -77,6 +80,12 @@ export class TcpChips {
         h("option", { value: row.name, title: row.summary }, `${row.name}: ${row.summary}`),
       ),
     );
+  }
+
+  /** Keeps the focus near a chip that was removed. */
+  #focus(place: number): void {
+    const buttons = this.#chips.querySelectorAll("button");
+    (buttons[Math.min(place, buttons.length - 1)] ?? this.#list).focus();
   }
 
   #set(tcps: string[]): void {

@@ -117,7 +117,9 @@ export class LiveControls {
     const names = state.links.flatMap((link, number) =>
       (["down", "up"] as const).map((side) => [`${number}.${side}`, `${nameOf(link)} ${side}`]),
     );
-    if (this.#choice.length !== names.length) {
+    const key = JSON.stringify(names);
+    if (this.#choice.dataset.key !== key) {
+      this.#choice.dataset.key = key;
       fill(
         this.#choice,
         names.map(([value, text]) => h("option", { value }, text)),

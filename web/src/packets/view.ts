@@ -1,18 +1,19 @@
 import { h, isTyping, setText, uniqueId } from "../app/dom";
 import type { App, AppState, Panel } from "../app/panel";
 import type { Run } from "../engine";
+import { fileName } from "../share/command";
 import { defaultSpeed, follow, keepNear, zoom, type Span } from "./clock";
 import { buildContent, nextPacket, type Content } from "./content";
 import { actionOf, Controls, type Actions } from "./controls";
 import { Details } from "./details";
 import { canvasOf, download, svgOf } from "./files";
-import { countIn } from "./layout";
 import { Legend } from "./legend";
 import { flowsOf } from "./path";
 import { Player } from "./player";
 import { listen } from "./pointer";
 import { Sentences } from "./sentences";
 import { stepFrom } from "./steps";
+import { summaryOf } from "./summary";
 import { framesIn, Surface, type Picture } from "./surface";
 import { copiesOf, timeText, titleOf } from "./text";
 import { isDark, themeFor, type Theme } from "./theme";
@@ -53,6 +54,7 @@ class PacketView implements Panel, Actions {
   readonly #building = new Map<string, AbortController>();
   #contents: Content[] = [];
   #beside = "";
+  #otherRun: AbortController | undefined;
   #runBeside: Run | undefined;
   #span: Span = { from: 0, length: 1 };
   #rtt = -1;
@@ -135,6 +137,7 @@ class PacketView implements Panel, Actions {
     clearTimeout(this.#spoken);
     for (const watcher of this.#watchers) watcher.disconnect();
     for (const abort of this.#building.values()) abort.abort();
+    this.#otherRun?.abort();
     this.#app.need("packets", null);
   }
 
@@ -146,7 +149,7 @@ class PacketView implements Panel, Actions {
     const run = runs.find((other) => other.tcp === focus) ?? runs[0];
     if (run === undefined) return;
     if (run.tables.packets !== undefined) this.#prepare(0, run, flow);
-    if (this.#beside !== "") void this.#runOther(runs);
+    if (this.#beside !== "") this.#besideThese(runs);
     this.#showChoices();
   }
 
@@ -220,7 +223,7 @@ class PacketView implements Panel, Actions {
       this.#contents = this.#contents.slice(0, 1);
       if (this.#selected?.pane === 1) this.unselect();
       this.#invalidate();
-    } else void this.#runOther(this.#app.runs());
+    } else this.#besideThese(this.#app.runs());
     this.#showChoices();
   }
 
@@ -259,7 +262,7 @@ class PacketView implements Panel, Actions {
     const tcps = this.#contents.map((other) => other.run.tcp).join(" beside ");
     const name = run.resolved.name ?? "farlink";
     const title = `${name}, ${tcps} (seed ${String(run.resolved.seed)}, run ${String(run.run)})`;
-    const stem = `${name}-${tcps.replaceAll(" ", "-")}-ladder`;
+    const stem = `${fileName(name)}-${tcps.replaceAll(" ", "-")}-ladder`;
     if (kind === "svg") {
       const text = svgOf(picture, clientWidth, clientHeight, title);
       download(new Blob([text], { type: "image/svg+xml" }), `${stem}.svg`);
@@ -339,8 +342,17 @@ class PacketView implements Panel, Actions {
     return Math.min(whole * 1.1, this.#rtt > 0 ? SHOWN_ROUND_TRIPS * this.#rtt : whole / 20);
   }
 
-  /** Runs the TCP beside the focused one with its packets. */
-  async #runOther(runs: Run[]): Promise<void> {
+  /** Runs the TCP beside the focused one with its packets. A newer run replaces an unfinished one. */
+  #besideThese(runs: Run[]): void {
+    this.#otherRun?.abort();
+    const abort = new AbortController();
+    this.#otherRun = abort;
+    this.#runOther(runs, abort.signal).catch((error: unknown) => {
+      if (!abort.signal.aborted) setText(this.#status, `No packets beside: ${String(error)}`);
+    });
+  }
+
+  async #runOther(runs: Run[], signal: AbortSignal): Promise<void> {
     const { toml, seed, flow } = this.#app.state();
     const tcp = this.#beside;
     const drawn = runs.find((run) => run.tcp === tcp);
@@ -352,8 +364,9 @@ class PacketView implements Panel, Actions {
     if (drawn.tables.packets !== undefined) this.#runBeside = drawn;
     else if (!fresh) {
       const request = { toml, tcps: [tcp], tables: ["packets"], story: true };
-      const [run] = await this.#app.engine.run(seed === undefined ? request : { ...request, seed });
-      if (this.#beside !== tcp) return;
+      const seeded = seed === undefined ? request : { ...request, seed };
+      const [run] = await this.#app.engine.run(seeded, { signal });
+      if (this.#beside !== tcp || signal.aborted) return;
       this.#runBeside = run;
     }
     if (this.#runBeside !== undefined) this.#prepare(1, this.#runBeside, flow);
@@ -540,30 +553,6 @@ function rowOfNumber(content: Content, number: number, time: number): number | u
     }
   }
   return undefined;
-}
-
-function summaryOf(content: Content, span: Span): string {
-  const { timeline, path } = content;
-  const near = path.places[0]!.names.join(" or ");
-  const far = path.places.at(-1)!.names.join(" or ");
-  const sent = timeline.groups.filter((group) => {
-    const hop = path.hops.get(group.link);
-    const column = hop?.columns[group.direction === 0 ? 0 : 1];
-    return column === 0 || column === path.places.length - 1;
-  });
-  const { kinds, lost } = countIn(timeline, sent, span.from, span.from + span.length);
-  const from = timeText(Math.max(0, span.from), span.length / 100);
-  const to = timeText(span.from + span.length, span.length / 100);
-  return (
-    `Ladder from ${near} to ${far}, ${from} to ${to}: ${plural(kinds[0]!, "segment")}, ` +
-    `${plural(kinds[1]!, "retransmission")}, ` +
-    `${plural(kinds[2]! + kinds[3]! + kinds[4]!, "ACK")}, ${lost} lost. ` +
-    "Keys: space plays, left and right step, up and down select packets."
-  );
-}
-
-function plural(count: number, noun: string): string {
-  return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** Returns the colour behind an element as `rgb(...)`, or "" if nothing paints it. */

@@ -71,15 +71,24 @@ export class AddressBar {
   readonly #failed: (error: unknown) => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #entry: string;
+  #lesson: string | undefined;
   #reading = 0;
   #writing = 0;
+  /** Number of addresses that are being opened. */
+  #opening = 0;
 
   constructor(app: Laboratory, failed: (error: unknown) => void) {
     this.#app = app;
     this.#failed = failed;
     this.#entry = experimentOf(app.state());
+    this.#lesson = app.state().lesson;
     window.addEventListener("popstate", () => void this.#read());
-    app.onState(() => this.#later());
+    app.onState((state) => {
+      if (state.lesson === this.#lesson) this.#later();
+      // The lesson loads its scenario in the same turn.
+      else queueMicrotask(() => void this.write());
+      this.#lesson = state.lesson;
+    });
     app.onSettled(() => void this.write());
   }
 
@@ -89,7 +98,8 @@ export class AddressBar {
     this.#timer = undefined;
     const state = this.#app.state();
     const experiment = experimentOf(state);
-    const fresh = experiment !== this.#entry;
+    // An address that is opened has its entry already.
+    const fresh = experiment !== this.#entry && this.#opening === 0;
     this.#entry = experiment;
     this.#writing += 1;
     const turn = this.#writing;
@@ -107,15 +117,25 @@ export class AddressBar {
     this.#timer = setTimeout(() => void this.write(), PAUSE);
   }
 
-  async #read(): Promise<void> {
+  /** Shows the experiment of the page's address. Throws AddressError. */
+  async open(): Promise<void> {
     this.#reading += 1;
     const turn = this.#reading;
     clearTimeout(this.#timer);
+    const start = await readAddress(location.hash);
+    if (turn !== this.#reading) return;
+    this.#opening += 1;
     try {
-      const start = await readAddress(location.hash);
-      if (turn !== this.#reading) return;
       await this.#app.start(start);
       this.#entry = experimentOf(this.#app.state());
+    } finally {
+      this.#opening -= 1;
+    }
+  }
+
+  async #read(): Promise<void> {
+    try {
+      await this.open();
     } catch (error) {
       this.#failed(error);
     }

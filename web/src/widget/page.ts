@@ -10,8 +10,11 @@ export function mountInFrame(root: HTMLElement): void {
   window.addEventListener("message", (event: MessageEvent<ToPage>) => {
     if (event.source !== host) return;
     const message = event.data;
-    if (message.type === "open") app ??= open(root, message, host);
-    else void app?.then((laboratory) => show(laboratory, message));
+    const failed = (error: unknown): void => send(host, { type: "error", error: String(error) });
+    if (message.type === "open") {
+      app ??= open(root, message, host);
+      app.catch(failed);
+    } else app?.then((laboratory) => show(laboratory, message)).catch(failed);
   });
   send(host, { type: "ready" });
 }

@@ -70,6 +70,11 @@ test("next, back and close work with the keyboard, and the browser's back", asyn
   await expect(page.locator(".lessons h2")).toHaveText(lessons[0]!.title);
   await page.getByRole("button", { name: "Close the lessons" }).press("Enter");
   await expect(page.locator(".lessons")).toBeHidden();
+  // The address holds that no lesson is open.
+  await page.goBack();
+  await expect(page.locator(".lessons h2")).toHaveText(lessons[0]!.title);
+  await page.goForward();
+  await expect(page.locator(".lessons")).toBeHidden();
 });
 
 test("a scenario that cannot be run is no answer", async () => {

@@ -135,6 +135,55 @@ test("an agent is set at a router, and a library scenario is loaded by its name"
   await changed(page, "goodput", before);
 });
 
+test("an agent that the keyboard changes twice is one agent", async ({ page }) => {
+  const lan =
+    '\n[[links]]\nname = "lan"\nbetween = ["server", "hub"]\ndown = { rate = "10 Mbit/s", delay = "1 ms" }\n';
+  const toml = GEO.replace('["server", "client"]', '["hub", "client"]') + lan;
+  await open(page, await addressOf({ v: 1, toml, tcps: ["reno"] }));
+  const list = page.getByLabel("Agent at hub");
+  await list.focus();
+  await list.selectOption("snoop");
+  await expect(editor(page)).toHaveValue(/kind = "snoop"/);
+  await list.selectOption("split");
+  await expect(editor(page)).toHaveValue(/kind = "split"/);
+  expect((await editor(page).inputValue()).match(/\[\[agents\]\]/g)).toHaveLength(1);
+});
+
+test("the focus stays near a TCP that was removed, and in the list of the sequence diagram", async ({
+  page,
+}) => {
+  await openGeo(page);
+  await page.getByRole("button", { name: "Remove cubic" }).press("Enter");
+  await expect(page.getByRole("button", { name: "Remove hybla" })).toBeFocused();
+  const list = page.getByLabel("Sequence of");
+  await list.focus();
+  await list.press("ArrowDown");
+  await expect(page.getByRole("heading", { name: "Sequence diagram: hybla" })).toBeVisible();
+  await expect(list).toBeFocused();
+  await delay(page).fill("x ms");
+  await delay(page).press("Enter");
+  await expect(delay(page)).toHaveAttribute("aria-invalid", "true");
+});
+
+test("an address is opened without an entry of its own, and back leads to it", async ({ page }) => {
+  await open(page, "#scenario=geo-lossy&tcp=sack");
+  await expect(page).toHaveURL(/#s=/);
+  const entries = await page.evaluate(() => history.length);
+  const first = await measure(page, "goodput").innerText();
+  await page.getByRole("button", { name: "Next seed" }).click();
+  await changed(page, "goodput", first);
+  expect(await page.evaluate(() => history.length)).toBe(entries + 1);
+  await page.goBack();
+  await expect(measure(page, "goodput")).toHaveText(first);
+
+  await open(page);
+  const plain = await measure(page, "goodput").innerText();
+  await page.getByRole("button", { name: "Next seed" }).click();
+  await changed(page, "goodput", plain);
+  await page.goBack();
+  await expect(measure(page, "goodput")).toHaveText(plain);
+});
+
 test("two tabs keep their own experiments", async ({ context, page }) => {
   const other = await context.newPage();
   await openGeo(page, ["sack"]);

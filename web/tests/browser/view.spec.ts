@@ -25,6 +25,9 @@ test("keys, wheel, drag and buttons zoom and move all pictures", async ({ page }
   expect(zoomed[1] - zoomed[0]).toBeLessThan(60);
   await page.keyboard.press("Shift+ArrowRight");
   expect((await span(page))![0]).toBeGreaterThan(zoomed[0]);
+  // The browser's own zoom.
+  await page.keyboard.press("Control+0");
+  expect(await span(page)).toBeDefined();
   await page.keyboard.press("0");
   expect(await span(page)).toBeUndefined();
 
@@ -201,6 +204,22 @@ test("two fingers zoom, and one moves the span", async ({ browser, baseURL }) =>
   await touch("touchMove", 0.6);
   await touch("touchMove", 0.4);
   await touch("touchEnd");
-  expect((await span(page))![0]).toBeGreaterThan(zoomed[0]);
+  const moved = (await span(page))!;
+  expect(moved[0]).toBeGreaterThan(zoomed[0]);
+  // The finger that stays after a pinch does not move the span by its distance to the other.
+  await touch("touchStart", 0.2, 0.8);
+  await touch("touchMove", 0.2, 0.82);
+  const pinched = (await span(page))!;
+  await session.send("Input.dispatchTouchEvent", {
+    type: "touchEnd",
+    touchPoints: [{ x: box.x + 0.82 * box.width, y, id: 1 }],
+  });
+  await session.send("Input.dispatchTouchEvent", {
+    type: "touchMove",
+    touchPoints: [{ x: box.x + 0.83 * box.width, y, id: 1 }],
+  });
+  await touch("touchEnd");
+  const stays = (await span(page))!;
+  expect(Math.abs(stays[0] - pinched[0])).toBeLessThan(0.1 * (pinched[1] - pinched[0]));
   await context.close();
 });
