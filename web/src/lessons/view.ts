@@ -106,10 +106,10 @@ export class LessonView {
         "section",
         { class: "lesson-controls", "aria-label": "Controls of the lesson" },
         this.#controls.map((control) => control.element),
-        this.#funnel?.element ?? [],
         h("dl", { class: "lesson-numbers" }, numbers),
         h("p", { class: "lesson-buttons" }, button("Start again", () => this.start())),
       ),
+      ...(this.#funnel ? [this.#funnel.element] : []),
       this.question.element,
       h(
         "section",
