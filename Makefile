@@ -76,10 +76,10 @@ $(WEB): $(WEB_SOURCES) $(ENGINE_WASM) $(WEB_TOOLS) tools/pack_page.py
 # What .ci/run could not install is no failure there; at a desk it is one line and exit code 2.
 WEB_LACKS := $(filter node wasm32 chromium,$(FARLINK_NO_TOOLS))
 ifeq ($(WEB_LACKS),)
-test-web: $(WEB) | check-chromium ## The tests of the page: lints, types, functions, and the page in Chromium
+test-web: $(WEB) | check-chromium ## The tests of the page: lints, types, functions, the page in Chromium, wasm against native
 	cd web && $(NICE) npm run --silent lint && $(NICE) npm run --silent types
 	cd web && $(NICE) npm run --silent unit && $(NICE) npm run --silent browser
-	$(NICE) $(CARGO) test $(LOCKED) $(PROFILE) -q -p farlink-web --test wasm -- --ignored recorded_runs_have_equal_digests
+	$(NICE) $(CARGO) test $(LOCKED) $(PROFILE) --workspace -q --test wasm -- --ignored recorded_runs_have_equal_digests
 else
 test-web:
 	@echo "the page is not tested: $(WEB_LACKS) could not be installed here"

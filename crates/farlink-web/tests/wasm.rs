@@ -1,7 +1,8 @@
 //! The engine in WebAssembly gives what the native one gives, to the bit: digests of measures and
 //! tables, under node.
 //!
-//! Both tests need `make engine-wasm` and node, so that `make test-web` and `make test-long` run them.
+//! Both tests need `make engine-wasm` and node. `make test-web` runs the recorded runs, and
+//! `make test-long` runs both.
 #![allow(missing_docs)]
 
 #[path = "../../farlink-sim/tests/recorded/runs.rs"]
