@@ -61,6 +61,18 @@ def test_a_hundred_megabytes_cross_a_bad_link(
     assert json.loads(capfd.readouterr().out)["correct"] is True
 
 
+def test_a_kernel_answers_accurate_ecn_with_classic_ecn() -> None:
+    """A client that asks for AccECN gets data of the kernel's server that the queue may mark."""
+    for ecn in ("accecn", True, False):
+        scenario = path("5 ms", "20 Mbit/s")
+        scenario["links"][1]["down"]["mark"] = {"packets": 20}
+        scenario["tcp"] = {"ecn": ecn}
+        done = emulation.transfer(scenario, "5MB", endpoints={"client": "sack"})
+        marks = sum(link["metrics"]["marks"] or 0 for link in done.data["links"])
+        assert (marks > 0) == (ecn is not False), (ecn, marks)
+        assert done.data["endpoints"]["client"]["fetched"]["correct"]
+
+
 TALK = """
 import socket, sys
 with socket.create_connection(("server", 7)) as s:

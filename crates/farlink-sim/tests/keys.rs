@@ -41,7 +41,7 @@ const KEYS: &[Key] = &[
     ("nack", &[], &["true"]),
     ("timestamps", &[], &["true"]),
     ("ecn", &[], &["true", "accecn"]),
-    ("ect1", &[("ecn", "true")], &["true", "false"]),
+    ("ect1", &[("ecn", "accecn")], &["true", "false"]),
     ("ecn_echo", &[("ecn", "true")], &["dctcp", "until-cwr"]),
     ("accecn_option", &[("ecn", "accecn")], &["false"]),
     ("nagle", &[], &["off", "rfc896", "minshall"]),

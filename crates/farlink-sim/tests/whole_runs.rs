@@ -28,6 +28,7 @@ mod host_jitter;
 mod icmp;
 mod ipv6;
 mod keys;
+mod l4s;
 mod measures;
 mod peach;
 mod positions;

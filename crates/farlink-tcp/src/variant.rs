@@ -4,13 +4,13 @@
 //! here.
 
 use crate::config::{
-    ByteCounting, Careful, Config, Eln, InitialWindow, LifetimeConfig, Nagle, NewRenoExit,
-    NoticeConfig, RackConfig, Ratio, ReceiverConfig, Recovery, ReduceFrom, RtoAlgorithm, RtoConfig,
-    SnackForm, WindowConfig,
+    ByteCounting, Careful, Config, EcnConfig, EcnEcho, EcnMode, Eln, InitialWindow, LifetimeConfig,
+    Nagle, NewRenoExit, NoticeConfig, RackConfig, Ratio, ReceiverConfig, Recovery, ReduceFrom,
+    RtoAlgorithm, RtoConfig, SnackForm, WindowConfig,
 };
 use crate::congestion::{
-    Adalr, Bbr, Control, Cubic, Hybla, Peach, Reno, Setting, Unlimited, Vegas, WESTWOOD,
-    WESTWOOD_PLUS,
+    Adalr, Bbr, Control, Cubic, Dctcp, Hybla, Peach, Prague, Reno, Setting, Unlimited, Vegas,
+    WESTWOOD, WESTWOOD_PLUS,
 };
 use crate::status::WORDS;
 use crate::time::Interval;
@@ -361,6 +361,54 @@ pub static VARIANTS: &[Variant] = &[
             window: WindowConfig {
                 idle_restart: false,
                 ..WindowConfig::default()
+            },
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "dctcp",
+        summary: "a mark reduces the window by half the share of marked data, for data centres",
+        source: "RFC 8257 (2017), RFC 3168, RFC 6675",
+        config: || Config {
+            recovery: Recovery::SACK,
+            congestion: Control::new(&Dctcp::ALGORITHM),
+            limited_transmit: true,
+            window: WindowConfig {
+                byte_counting: ByteCounting::Acks,
+                ..WindowConfig::default()
+            },
+            ecn: EcnConfig {
+                mode: EcnMode::Classic,
+                echo: EcnEcho::Dctcp,
+                ..EcnConfig::default()
+            },
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "prague",
+        summary: "paced DCTCP for the Internet: ECT(1), Accurate ECN, and less dependence on the \
+                  round-trip time",
+        source: "draft-briscoe-iccrg-prague-congestion-control-04 (2024), RFC 9331, RFC 9768, \
+                 RFC 8985",
+        config: || Config {
+            // Losses are found by time (RFC 9331, 4.3), and duplicates are reported (RFC 9768, 3.1.1).
+            recovery: Recovery::Sack {
+                rescue: true,
+                prr: None,
+                rack: Some(RackConfig::default()),
+            },
+            congestion: Control::new(&Prague::ALGORITHM),
+            limited_transmit: true,
+            restart_on_retransmit: true,
+            ecn: EcnConfig {
+                mode: EcnMode::Accurate,
+                ect1: true,
+                ..EcnConfig::default()
+            },
+            receiver: ReceiverConfig {
+                dsack: true,
+                ..ReceiverConfig::default()
             },
             ..Config::default()
         },

@@ -559,6 +559,78 @@ fn dual_queue_marks_l4s_above_its_ramp_and_never_drops_it_below_overload() {
     assert!(drops.is_empty());
 }
 
+/// RFC 9332, 4.2.3 and appendix A: from p' = 1/k on every L4S packet that is not dropped is marked, and
+/// both queues drop the share p'^2, also packets that are ECN-capable.
+#[test]
+fn dual_queue_drops_both_halves_alike_in_overload() {
+    let config = DualPi2Config {
+        alpha: 0.0,
+        beta: 1.0,
+        ..DualPi2Config::default()
+    };
+    for (waited, share, kept_marks) in [(640, 0.4096, true), (400, 0.16, false)] {
+        let mut queue = DualPi2::new(config, QueueLimit::Unlimited);
+        let mut drops = Vec::new();
+        for ecn in [Ecn::Ect1, Ecn::Ect0] {
+            for number in 0..5_000 {
+                queue.enqueue(at(0), packet(number, 1500, 1, at(0), ecn), &mut drops);
+            }
+        }
+        // With alpha = 0 and beta = 1, p' is the delay in seconds.
+        let now = at(waited);
+        let mut marked = [0_u32; 2];
+        let mut left = [0_u32; 2];
+        while let Some(leaving) = queue.dequeue(now, &mut drops) {
+            let classic = usize::from(leaving.waiting.ecn == Ecn::Ect0);
+            left[classic] += 1;
+            marked[classic] += u32::from(leaving.marked);
+        }
+        let dropped = |ecn| drops.iter().filter(|(p, _)| p.ecn == ecn).count() as f64 / 5e3;
+        if kept_marks {
+            assert!((dropped(Ecn::Ect1) - share).abs() < 1e-3);
+            assert!((dropped(Ecn::Ect0) - share).abs() < 1e-3);
+            assert_eq!((marked[0], marked[1]), (left[0], 0));
+        } else {
+            // Below 1/k nothing is dropped; classic packets are marked with p'^2.
+            assert!(drops.is_empty());
+            assert!(
+                (f64::from(marked[1]) / 5e3 - share).abs() < 1e-3,
+                "{marked:?}"
+            );
+        }
+    }
+}
+
+/// RFC 9332, 2.1: with p' held, the share of marks is k p' for L4S and p'^2 for classic packets, over
+/// the range of both, to within one packet of 20,000.
+#[test]
+fn dual_queue_shares_follow_the_square() {
+    let config = DualPi2Config {
+        alpha: 0.0,
+        beta: 1.0,
+        ramp: (Interval::from_secs(3600), Interval::from_secs(3601)),
+        ..DualPi2Config::default()
+    };
+    for base in [0.016, 0.048, 0.096, 0.192, 0.304, 0.448] {
+        let mut queue = DualPi2::new(config, QueueLimit::Unlimited);
+        let mut drops = Vec::new();
+        let now = Instant::from_nanos((base * 1e9) as u64);
+        for ecn in [Ecn::Ect1, Ecn::Ect0] {
+            for number in 0..20_000 {
+                queue.enqueue(at(0), packet(number, 1500, 1, at(0), ecn), &mut drops);
+            }
+        }
+        let mut marked = [0_u32; 2];
+        while let Some(leaving) = queue.dequeue(now, &mut drops) {
+            let classic = usize::from(leaving.waiting.ecn == Ecn::Ect0);
+            marked[classic] += u32::from(leaving.marked);
+        }
+        let [low, classic] = marked.map(|count| f64::from(count) / 20_000.0);
+        assert!((low - 2.0 * base).abs() < 1e-4, "{base}: {low}");
+        assert!((classic - base * base).abs() < 1e-4, "{base}: {classic}");
+    }
+}
+
 proptest! {
     /// Every packet that was offered leaves, is dropped, or still waits, and bytes agree.
     #[test]

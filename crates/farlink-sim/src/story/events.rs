@@ -155,6 +155,7 @@ impl End<'_> {
         lines.extend(self.slow_start());
         lines.extend(self.duplicate_acks());
         lines.extend(self.windows());
+        lines.extend(self.congestion_marks());
         lines.extend(self.bbr());
         let mut explained = Vec::new();
         for row in 0..self.marks.len() {
@@ -315,6 +316,32 @@ impl End<'_> {
             lines.push(self.line(time, text, None));
         }
         lines
+    }
+
+    /// Tells the reductions of cwnd for congestion marks: those without a loss or a time-out, at an
+    /// end whose SYN or SYN-ACK asks for ECN or agrees to it.
+    fn congestion_marks(&self) -> Vec<StoryLine> {
+        let ecn = Flags::ECE.with(Flags::CWR);
+        let asks = (0..self.packets.len()).any(|row| {
+            let flags = self.packets.at(row, "flags");
+            flags & u64::from(Flags::SYN.0) != 0 && flags & u64::from(ecn.0) != 0
+        });
+        if !asks {
+            return Vec::new();
+        }
+        let falls = |row: &usize| {
+            let values = |column| [*row - 1, *row].map(|row| self.state.at(row, column));
+            let [old, new] = values("cwnd");
+            let [before, ssthresh] = values("ssthresh");
+            let reduced = old != NONE && new < old && ssthresh != before && ssthresh == new;
+            reduced && !self.has_loss_mark(self.state.time(*row))
+        };
+        let line = |row: usize| {
+            let change = self.change(row, row + 1);
+            let text = format!("The receiver reports congestion marks{change}.");
+            self.line(self.state.time(row), text, None)
+        };
+        (1..self.state.len()).filter(falls).map(line).collect()
     }
 
     /// Tells the states of BBR.

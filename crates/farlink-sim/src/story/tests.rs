@@ -77,6 +77,24 @@ fn a_loss_is_told_from_its_cause_to_the_end_of_recovery() {
     assert!(fast.packet.is_some());
 }
 
+/// A threshold of 20 packets marks, and the reductions are those of RFC 3168 and of RFC 9768. Without
+/// ECN the queue of 200 packets only drops.
+#[test]
+fn reductions_for_congestion_marks_are_told() {
+    let text = geo(
+        "queue = { packets = 200 }, mark = { packets = 20 }",
+        "size = \"3 MB\"",
+    );
+    for (ecn, told_of) in [("true", true), ("accecn", true), ("false", false)] {
+        let (_, lines) = told(&text, &[("tcp.ecn", ecn)]);
+        let all = texts(&lines);
+        let halves = all.iter().any(|text| {
+            text.starts_with("The receiver reports congestion marks, cwnd halves from ")
+        });
+        assert_eq!(halves, told_of, "{ecn}: {all:?}");
+    }
+}
+
 #[test]
 fn a_time_out_is_told_with_its_rto_and_the_next() {
     let text = geo(

@@ -82,7 +82,9 @@ impl Negotiation {
     pub(crate) fn codepoint(&self) -> Ecn {
         match &self.accurate {
             Some(accurate) if accurate.not_capable => Ecn::NotEct,
-            _ => self.codepoint,
+            Some(_) if self.agreed == Feedback::Accurate => self.codepoint,
+            // ECT(1) needs counts of marks (RFC 9331, 4.2).
+            _ => Ecn::Ect0,
         }
     }
 
@@ -312,6 +314,21 @@ mod tests {
         let mut old = side(EcnMode::Classic);
         old.on_syn(&syn(7));
         assert_eq!(old.syn_bits(true), Bits::from(1));
+    }
+
+    /// RFC 9331, 4.2: ECT(1) only with Accurate ECN.
+    #[test]
+    fn ect1_needs_accurate_ecn() {
+        let config = EcnConfig {
+            mode: EcnMode::Accurate,
+            ect1: true,
+            ..EcnConfig::default()
+        };
+        for (answer, codepoint) in [(0b010, Ecn::Ect1), (0b001, Ecn::Ect0), (0b100, Ecn::NotEct)] {
+            let mut end = Negotiation::new(config);
+            end.on_syn_ack(&syn(answer));
+            assert_eq!(end.codepoint(), codepoint);
+        }
     }
 
     #[test]

@@ -205,6 +205,10 @@ mod tests {
         let mut reports = Reports::default();
         reports.on_first_option(Some(&zeroed));
         assert_eq!(reports.on_ack(5, Some(&option(0)), 9, 1000).packets, 8);
+        let zeroed = AccEcnOption::new(FieldOrder::Ect0First, &[1, 0, 0]);
+        let mut reports = Reports::default();
+        reports.on_first_option(Some(&zeroed));
+        assert_eq!(reports.on_ack(5, Some(&option(0)), 9, 1000).packets, 8);
         let mut reports = Reports::default();
         reports.on_first_option(Some(&option(0)));
         assert_eq!(reports.on_ack(5, Some(&option(0)), 9, 1000).packets, 0);

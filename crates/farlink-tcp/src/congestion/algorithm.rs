@@ -342,7 +342,9 @@ mod tests {
                 "westwood_plus",
                 "hybla",
                 "adalr",
-                "peach"
+                "peach",
+                "dctcp",
+                "prague"
             ]
         );
         assert_eq!(those(sends_dummies), ["peach"]);

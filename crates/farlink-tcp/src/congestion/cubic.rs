@@ -31,6 +31,8 @@ pub struct Cubic {
     /// C in segments per second cubed.
     c: f64,
     beta: Ratio,
+    /// Share of the flight that remains after a mark.
+    beta_ecn: Ratio,
     /// `alpha_cubic` of RFC 9438, 4.3.
     alpha: f64,
     fast_convergence: bool,
@@ -120,6 +122,16 @@ impl Cubic {
                 range: Range::Number(0.01, 0.99),
             },
             Parameter {
+                name: "beta_ecn",
+                doc: reference(
+                    "share of the data in flight that remains after an ECN mark in congestion \
+                      avoidance, if it is larger than `beta`; 0.85 is alternative backoff (ABE, \
+                      RFC 8511)",
+                ),
+                default: Setting::Number(0.7),
+                range: Range::Number(0.01, 0.99),
+            },
+            Parameter {
                 name: "fast_convergence",
                 doc: reference("fast convergence (RFC 9438, 4.7)"),
                 default: Setting::Flag(true),
@@ -192,9 +204,11 @@ impl Cubic {
 
     fn new(control: &Control, start: Start) -> Self {
         let beta = control.number("beta");
+        let beta_ecn = control.number("beta_ecn").max(beta);
         Self {
             c: control.number("c"),
             beta: Ratio::from_millionths((beta * 1e6 + 0.5) as u32),
+            beta_ecn: Ratio::from_millionths((beta_ecn * 1e6 + 0.5) as u32),
             alpha: 3.0 * (1.0 - beta) / (1.0 + beta),
             fast_convergence: control.flag("fast_convergence"),
             counting: AckCounting::new(start.byte_counting),
@@ -333,9 +347,25 @@ impl Cubic {
         self.carry = window - self.cwnd as f64;
     }
 
+    /// Reduces the window to the share `beta` of the flight at a congestion event.
+    fn reduce(&mut self, cx: &Context<'_>, beta: Ratio) {
+        let cwnd = self.cwnd as f64;
+        // Fast convergence (4.7): if cwnd stayed below the last W_max, reduces W_max further to
+        // leave bandwidth to new flows.
+        let w_max = match self.w_max {
+            Some(w_max) if self.fast_convergence && cwnd < w_max => {
+                cwnd * (1.0 + self.beta.as_f64()) / 2.0
+            }
+            _ => cwnd,
+        };
+        self.w_max = Some(self.whole(w_max, cx.mss));
+        self.reduce_ssthresh(cx, beta);
+        self.cwnd = self.ssthresh;
+    }
+
     /// Sets ssthresh (4.6) and `cwnd_prior` at a congestion event.
-    fn reduce_ssthresh(&mut self, cx: &Context<'_>) {
-        let ssthresh = self.beta.of(cx.flight);
+    fn reduce_ssthresh(&mut self, cx: &Context<'_>, beta: Ratio) {
+        let ssthresh = beta.of(cx.flight);
         let ssthresh = match &mut self.segments {
             Some(segments) => {
                 segments.on_reduction();
@@ -378,18 +408,16 @@ impl CongestionControl for Cubic {
     }
 
     fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
-        let cwnd = self.cwnd as f64;
-        // Fast convergence (4.7): if cwnd stayed below the last W_max, reduces W_max further to
-        // leave bandwidth to new flows.
-        let w_max = match self.w_max {
-            Some(w_max) if self.fast_convergence && cwnd < w_max => {
-                cwnd * (1.0 + self.beta.as_f64()) / 2.0
-            }
-            _ => cwnd,
+        self.reduce(cx, self.beta);
+    }
+
+    fn on_congestion_mark(&mut self, cx: &Context<'_>, _loss: &Loss) {
+        let beta = if self.in_slow_start() {
+            self.beta
+        } else {
+            self.beta_ecn
         };
-        self.w_max = Some(self.whole(w_max, cx.mss));
-        self.reduce_ssthresh(cx);
-        self.cwnd = self.ssthresh;
+        self.reduce(cx, beta);
     }
 
     fn on_recovered(&mut self, cx: &Context<'_>, window: u64) {
@@ -399,7 +427,7 @@ impl CongestionControl for Cubic {
 
     fn on_timeout(&mut self, cx: &Context<'_>, first: bool) {
         if first {
-            self.reduce_ssthresh(cx);
+            self.reduce_ssthresh(cx, self.beta);
         }
         self.w_max = None;
         self.counting.on_timeout();

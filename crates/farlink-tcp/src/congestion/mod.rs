@@ -10,6 +10,7 @@ mod algorithm;
 mod bbr;
 mod counting;
 mod cubic;
+mod dctcp;
 mod dummies;
 mod extras;
 mod hooks;
@@ -18,6 +19,7 @@ mod hystart;
 mod hystart_classic;
 mod metric;
 mod peach;
+mod prague;
 mod reno;
 #[cfg(test)]
 mod undo_tests;
@@ -34,6 +36,7 @@ pub use algorithm::{
 pub use bbr::Bbr;
 pub use counting::ByteCounting;
 pub use cubic::Cubic;
+pub use dctcp::Dctcp;
 pub use dummies::DummySegments;
 pub use extras::{Access, Extras, MarkCounting, PeerWindow, RateSampled, Repair, UndoReduction};
 pub use hooks::{
@@ -43,6 +46,7 @@ pub(crate) use hooks::{PACED_HEADERS, half_flight};
 pub use hybla::Hybla;
 pub use metric::Metric;
 pub use peach::Peach;
+pub use prague::Prague;
 pub use reno::Reno;
 pub use unlimited::Unlimited;
 pub use vegas::Vegas;
@@ -62,6 +66,8 @@ pub static ALGORITHMS: &[&Algorithm] = &[
     &Adalr::ALGORITHM,
     &Peach::ALGORITHM,
     &Bbr::ALGORITHM,
+    &Dctcp::ALGORITHM,
+    &Prague::ALGORITHM,
 ];
 
 /// Returns the algorithm with this name.

@@ -13,6 +13,8 @@ use farlink_small::reference;
 pub struct Reno {
     counting: AckCounting,
     mss_over_8: bool,
+    /// Share of the flight that a mark keeps, if it is not that of a loss.
+    beta_ecn: Option<f64>,
     cwnd: u64,
     ssthresh: u64,
 }
@@ -22,15 +24,26 @@ impl Reno {
     pub const ALGORITHM: Algorithm = Algorithm {
         name: "reno",
         summary: "slow start and AIMD congestion avoidance (RFC 5681)",
-        parameters: &[Parameter {
-            name: "mss_over_8",
-            doc: reference(
-                "adds MSS/8 to each increase in congestion avoidance, as 4.3BSD did by \
+        parameters: &[
+            Parameter {
+                name: "mss_over_8",
+                doc: reference(
+                    "adds MSS/8 to each increase in congestion avoidance, as 4.3BSD did by \
                       mistake (RFC 5681, 3.1)",
-            ),
-            default: Setting::Flag(false),
-            range: Range::Flag,
-        }],
+                ),
+                default: Setting::Flag(false),
+                range: Range::Flag,
+            },
+            Parameter {
+                name: "beta_ecn",
+                doc: reference(
+                    "share of the data in flight that remains after an ECN mark in congestion \
+                  avoidance; 0.8 is alternative backoff (ABE, RFC 8511)",
+                ),
+                default: Setting::Number(0.5),
+                range: Range::Number(0.5, 0.99),
+            },
+        ],
         metrics: &[],
         inputs: Input::ALL,
         recovery_window: |_| RecoveryWindow::Ssthresh,
@@ -41,13 +54,22 @@ impl Reno {
         build: |control, start| Box::new(Self::new(control, start)),
     };
 
-    fn new(control: &Control, start: Start) -> Self {
+    pub(super) fn new(control: &Control, start: Start) -> Self {
+        let beta_ecn = control.number("beta_ecn");
         Self {
             counting: AckCounting::new(start.byte_counting),
             mss_over_8: control.flag("mss_over_8"),
+            beta_ecn: (beta_ecn > 0.5).then_some(beta_ecn),
             cwnd: start.window,
             ssthresh: start.ssthresh,
         }
+    }
+
+    /// Sets cwnd and ssthresh to `window` bytes.
+    pub(super) fn reduce_to(&mut self, window: u64) {
+        self.ssthresh = window;
+        self.cwnd = window;
+        self.counting.on_reduction();
     }
 
     fn slow_start(&mut self, cx: &Context<'_>, bytes: u64) {
@@ -85,9 +107,14 @@ impl CongestionControl for Reno {
     }
 
     fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
-        self.ssthresh = half_flight(cx);
-        self.cwnd = self.ssthresh;
-        self.counting.on_reduction();
+        self.reduce_to(half_flight(cx));
+    }
+
+    fn on_congestion_mark(&mut self, cx: &Context<'_>, loss: &Loss) {
+        match self.beta_ecn.filter(|_| !self.in_slow_start()) {
+            Some(beta) => self.reduce_to(((cx.flight as f64 * beta) as u64).max(2 * cx.mss)),
+            None => self.on_loss(cx, loss),
+        }
     }
 
     fn on_recovered(&mut self, _cx: &Context<'_>, window: u64) {
@@ -234,6 +261,35 @@ mod tests {
             },
         );
         assert_eq!(reno.cwnd(), 4 * MSS);
+    }
+
+    /// RFC 8511, 3: in congestion avoidance a mark keeps the configured share, of at least two
+    /// segments; in slow start it is as a loss.
+    #[test]
+    fn alternative_backoff_applies_in_congestion_avoidance() {
+        let rtt = RttEstimator::new(RtoConfig::default());
+        let loss = Loss {
+            sent_at: Instant::ZERO,
+        };
+        for (beta, ssthresh, flight, kept) in [
+            (0.8, 20, 20, 16_000),
+            (0.5, 20, 20, 10_000),
+            (0.8, 21, 20, 10_000),
+            (0.8, 20, 2, 2_000),
+        ] {
+            let cx = Context {
+                now: Instant::ZERO,
+                mss: MSS,
+                flight: flight * MSS,
+                snd_una: 1,
+                snd_max: 1,
+                rtt: &rtt,
+            };
+            let beta = ("beta_ecn", Setting::Number(beta));
+            let mut reno = reno(&[beta], 20 * MSS, ssthresh * MSS);
+            reno.on_congestion_mark(&cx, &loss);
+            assert_eq!((reno.cwnd(), reno.ssthresh()), (kept, kept));
+        }
     }
 
     #[test]

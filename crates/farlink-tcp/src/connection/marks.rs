@@ -2,7 +2,7 @@
 
 use super::Connection;
 use super::acks::Arrival;
-use crate::congestion::{Feedback, MarkReport};
+use crate::congestion::{Context, Feedback, MarkReport};
 use crate::flight::context;
 use crate::receive::AckNeed;
 use crate::segment::{Flags, Segment};
@@ -57,7 +57,10 @@ impl Connection {
             rate.on_marked(report.marked);
         }
         if report.delivered > 0 || report.marked > 0 {
-            let cx = context!(flight, now, flight.board.flight());
+            let cx = Context {
+                snd_una: arrival.ack,
+                ..context!(flight, now, flight.board.flight())
+            };
             if let Some(counting) = flight.extras.marks.of_mut(&mut *flight.cc) {
                 counting.on_marks(&cx, &report);
             }

@@ -22,7 +22,9 @@ pub use entry::{Idle, Key};
 pub(crate) use recovery::{UNDO, reduces_by_prr};
 pub use value::{Field, Kind, Value, Word};
 
-use crate::config::{ByteCounting, Config, PrrBound, Recovery, RtoAlgorithm, Undo};
+use crate::config::{
+    ByteCounting, Config, EcnEcho, EcnMode, PrrBound, Recovery, RtoAlgorithm, Undo,
+};
 use crate::congestion::{self, Input, uses_input};
 
 /// Keys by subject, in the order in which they are set and printed.
@@ -60,6 +62,13 @@ pub fn normalize(config: &mut Config) {
     receiver.delay_dup_acks &= delays;
     if !matches!(config.rto.algorithm, RtoAlgorithm::Jacobson { .. }) {
         config.rto.start = None;
+    }
+    let ecn = &mut config.ecn;
+    if ecn.mode == EcnMode::Off {
+        ecn.echo = EcnEcho::UntilCwr;
+    }
+    if ecn.mode != EcnMode::Accurate {
+        (ecn.ect1, ecn.option) = (false, true);
     }
     config.notices.ackp_karn &= config.notices.ackp.is_some();
     if !uses_input(&config.congestion, Input::ByteCounting) {

@@ -77,9 +77,9 @@ keys! {
     /// Explicit Congestion Notification, if both ends support it: true is RFC 3168. Queues with
     /// `mark`, and disciplines, then mark data instead of dropping it.
     ecn: Kind::Or(ECN, &Kind::Flag) => [ecn.mode];
-    /// Sends data as ECT(1) instead of ECT(0), for queues with L4S (RFC 9331). Needs a congestion
-    /// control that responds to the share of marked data.
-    ect1: Kind::Flag => (|c| ecn(c).map(|ecn| &mut ecn.ect1)), needs "ecn = true or \"accecn\"";
+    /// Sends data as ECT(1) instead of ECT(0) once Accurate ECN is agreed (RFC 9331, 4.1), for
+    /// queues with L4S. The congestion control should respond to the share of marked data.
+    ect1: Kind::Flag => (|c| accecn(c).map(|ecn| &mut ecn.ect1)), needs "ecn = \"accecn\"";
     /// Rule by which a receiver echoes marks, if the ends agree on RFC 3168.
     ecn_echo: Kind::Choice(ECN_ECHO) => (|c| ecn(c).map(|ecn| &mut ecn.echo)), needs "ecn = true or \"accecn\"";
     /// Sends the AccECN option, which counts bytes (RFC 9768, 3.2.3).

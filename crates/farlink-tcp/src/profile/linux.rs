@@ -35,6 +35,10 @@ pub static LINUX: Profile = Profile {
             name: "hybla",
             row: "hybla",
         },
+        Member {
+            name: "dctcp",
+            row: "dctcp",
+        },
     ]),
     usual: "cubic",
     values: VALUES,
@@ -53,8 +57,10 @@ const VALUES: &[Value] = &[
     set(
         "ecn",
         Flag(false),
-        "tcp_ecn = 2: agreed to where the peer asks, not asked for",
-    ),
+        "tcp_ecn = 2: agreed to where the peer asks, not asked for; asked for by dctcp \
+                 (TCP_CONG_NEEDS_ECN)",
+    )
+    .but("dctcp", Flag(true)),
     set("sack", Flag(true), "tcp_sack = 1"),
     set("dsack", Flag(true), "tcp_dsack = 1"),
     set(
@@ -225,6 +231,11 @@ const VALUES: &[Value] = &[
         "control.westwood_plus.arithmetic",
         Choice("linux"),
         "tcp_westwood.c; with hz = 250, the default of CONFIG_HZ",
+    ),
+    set(
+        "control.dctcp.arithmetic",
+        Choice("linux"),
+        "tcp_dctcp.c: dctcp_update_alpha, dctcp_ssthresh",
     ),
     set(
         "control.hybla.bandwidth_estimate",
