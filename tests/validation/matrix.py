@@ -99,7 +99,17 @@ REASONS = [
         "34.2 s.",
     ),
     Reason(
-        {"tcp-rfc", "tahoe", "reno", "newreno", "sack", "hybla", "adalr-newreno", "adalr-sack"},
+        {
+            "tcp-rfc",
+            "tahoe",
+            "reno",
+            "newreno",
+            "sack",
+            "hybla",
+            "adalr-newreno",
+            "adalr-sack",
+            "dctcp",
+        },
         {"LEO", "1 Gbit/s"},
         {"bursts"},
         "**Backoff inside a burst.** The bursts are of packets, not of time: a segment that is "

@@ -16,15 +16,13 @@ FLOWS
 "#;
 
 fn result(delay: f64, queue: &str, tcps: &[&str]) -> Value {
-    let flows: String = tcps
-        .iter()
-        .map(|tcp| {
-            format!(
-                "[[flows]]\nfrom = \"server\"\nto = \"client\"\napp = \"bulk\"\n\
-                 duration = \"60 s\"\ntcp = {{ {tcp} }}\n"
-            )
-        })
-        .collect();
+    let flow = |tcp: &&str| {
+        format!(
+            "[[flows]]\nfrom = \"server\"\nto = \"client\"\napp = \"bulk\"\n\
+             duration = \"60 s\"\ntcp = {{ {tcp} }}\n"
+        )
+    };
+    let flows = tcps.iter().map(flow).collect::<Vec<_>>().concat();
     let text = TEXT
         .replace("DELAY", &delay.to_string())
         .replace("QUEUE", queue)

@@ -34,6 +34,17 @@ fn is_lost_by_ranges_and_by_bytes() {
     b.check();
 }
 
+/// Segments count only as a whole, and SACKed ones not at all.
+#[test]
+fn undelivered_segments_are_whole_and_not_sacked() {
+    let mut b = board(10);
+    assert_eq!(b.undelivered(0), (0, 0));
+    assert_eq!(b.undelivered(250), (2, 250));
+    b.sack(100, 200);
+    assert_eq!(b.undelivered(250), (1, 150));
+    assert_eq!(b.undelivered(1000), (9, 900));
+}
+
 #[test]
 fn lost_segments_are_retransmitted_once_in_order() {
     let mut b = board(10);
