@@ -102,10 +102,10 @@ REASONS = [
         {"reno"},
         {"1 Gbit/s"},
         {"clean"},
-        "**A time-out for several losses in a window.** Slow start overshoots the queue. Reno leaves "
-        "its recovery at the first new ACK, and each of eight files waits for a time-out of a second "
-        "after three to eight fast retransmits. `sack` has none, and takes 0.5 s in place of 2.3 to "
-        "3.9 s.",
+        "**A time-out for several losses in a window.** Slow start overshoots the queue. Reno "
+        "leaves its recovery at the first new ACK, and each of eight files waits for a time-out of "
+        "a second after three to eight fast retransmits. `sack` has none, and takes 0.5 s in place "
+        "of 2.3 to 3.9 s.",
     ),
     Reason(
         {
