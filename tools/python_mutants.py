@@ -22,12 +22,18 @@ LEAST = 0.95
 """Share of changes that must be detected."""
 
 STATS, JUDGE = "stats.py", "studies/judge.py"
-OUTCOME = "studies/outcome.py"
+OUTCOME, AGREEMENT = "studies/outcome.py", "studies/agreement.py"
+LIKELIHOOD, TARGETS = "studies/inference/likelihood.py", "studies/inference/targets.py"
+RECORD = "studies/inference/record.py"
 SIGNIFICANCE, EXPRESSION = "studies/significance.py", "studies/expression.py"
 TESTS = {
     STATS: ["test_stats.py"],
     JUDGE: ["test_judge.py"],
     OUTCOME: ["test_study_outcome.py"],
+    AGREEMENT: ["test_study_grid.py"],
+    LIKELIHOOD: ["test_study_inference.py"],
+    TARGETS: ["test_study_inference.py"],
+    RECORD: ["test_study_inference.py"],
     SIGNIFICANCE: ["test_significance.py"],
     EXPRESSION: ["test_expression.py"],
 }
@@ -372,6 +378,132 @@ MUTANTS = [
         "Ground.AXIS: Outcome.AXIS",
         "Ground.AXIS: Outcome.NUMBER",
         "an end of an axis is a number",
+    ),
+    Mutant(
+        AGREEMENT,
+        "self.high - self.value if difference > 0 else self.value - self.low",
+        "self.high - self.value",
+        "the upper limit holds on both sides",
+    ),
+    Mutant(
+        AGREEMENT,
+        "math.hypot(limit, half) * (1 + 1e-9)",
+        "(limit + half) * (1 + 1e-9)",
+        "limits are added",
+    ),
+    Mutant(
+        AGREEMENT,
+        "math.hypot(limit, half) * (1 + 1e-9)",
+        "limit * (1 + 1e-9)",
+        "our own interval does not count",
+    ),
+    Mutant(
+        AGREEMENT,
+        "_exp_mean([abs(item) for item in logs])",
+        "_exp_mean(logs)",
+        "factors cancel",
+    ),
+    Mutant(
+        AGREEMENT,
+        "sum(bool(cell.agrees) for cell in measured)",
+        "sum(bool(cell.agrees) for cell in members)",
+        "texts count as measured",
+    ),
+    Mutant(
+        AGREEMENT,
+        "if factor <= limit",
+        "if factor < limit",
+        "a factor at a limit has the next colour",
+    ),
+    Mutant(
+        AGREEMENT,
+        "used=sum(cell.used for cell in measured)",
+        "used=0",
+        "cells that chose the model are not counted",
+    ),
+    Mutant(
+        LIKELIHOOD,
+        "math.hypot(error, share * scale, thin)",
+        "math.hypot(share * scale, thin)",
+        "the error of the mean does not count",
+    ),
+    Mutant(
+        LIKELIHOOD,
+        "density = inside * scale / (high - low)",
+        "density = inside",
+        "a probability is no density",
+    ),
+    Mutant(
+        LIKELIHOOD,
+        "(1 - OUTLIER) * density + outlier",
+        "density + outlier",
+        "outliers are for free",
+    ),
+    Mutant(
+        LIKELIHOOD,
+        "return math.log(outlier)",
+        "return 0.0",
+        "a cell without a value fits",
+    ),
+    Mutant(
+        LIKELIHOOD,
+        "top + math.log(math.fsum(math.exp(item - top) for item in logs) / len(logs))",
+        "top",
+        "the best discrepancy counts alone",
+    ),
+    Mutant(
+        LIKELIHOOD,
+        "/ len(values) ** 0.5 if",
+        "if",
+        "a deviation is an error of the mean",
+    ),
+    Mutant(
+        TARGETS,
+        "order.sort(key=lambda target: not target.used)",
+        "order.sort(key=lambda target: target.used)",
+        "used cells are held out first",
+    ),
+    Mutant(
+        TARGETS,
+        "max(half, sum(t.used for t in members))",
+        "half",
+        "used cells may judge",
+    ),
+    Mutant(
+        TARGETS,
+        'random.Random(f"{seed}:{table}")',
+        "random.Random(table)",
+        "the seed draws nothing",
+    ),
+    Mutant(
+        TARGETS,
+        "draw.random() < 0.5 if len(members) % 2 else 0",
+        "0",
+        "odd cells are always held out",
+    ),
+    Mutant(
+        TARGETS,
+        'line.get("derived") or "none" in line',
+        '"none" in line',
+        "derived rows are targets",
+    ),
+    Mutant(
+        TARGETS,
+        'or line["printed"] in before',
+        "",
+        "repeated rows are targets",
+    ),
+    Mutant(
+        RECORD,
+        "range(max(0, agree - of_fitted), held + 1)",
+        "range(max(0, agree - of_fitted), held)",
+        "as many as there are do not count",
+    ),
+    Mutant(
+        RECORD,
+        "math.comb(of_fitted, agree - k)",
+        "math.comb(of_held, agree - k)",
+        "both halves have one size",
     ),
     Mutant(
         JUDGE, "self.claim.cause if self.fails", "self.claim.cause if True", "a cause of success"

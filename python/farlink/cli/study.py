@@ -52,6 +52,16 @@ _Mutants = Annotated[
 _Tables = Annotated[
     bool, declare("--tables", "Print each printed table cell by cell, and run nothing else.")
 ]
+_Infer = Annotated[
+    bool,
+    declare(
+        "--infer", "Fit what the study leaves open to half of its printed numbers; judge the rest."
+    ),
+]
+_Trials = Annotated[int | None, declare("--trials", "Trials of --infer; by default 100.", "N")]
+_Confirm = Annotated[
+    int | None, declare("--confirm", "Fresh runs of a point after --infer; by default 10.", "N")
+]
 _Live = Annotated[
     bool, declare("--live", "Run the record's live points with real packets, too (Linux, root).")
 ]
@@ -74,6 +84,9 @@ def study(
     causes: _Causes = False,
     mutants: _Mutants = False,
     tables: _Tables = False,
+    infer: _Infer = False,
+    trials: _Trials = None,
+    confirm: _Confirm = None,
     live: _Live = False,
     live_runs: _LiveRuns = None,
     out: Annotated[Path | None, options.out("Write page, verdicts and figures here.")] = None,
@@ -102,6 +115,11 @@ def study(
         return
     base = out if out is not None else Path("farlink-out") / (name or "studies")
     files.check_directory(base)
+    _check_infer(name, {"--trials": trials, "--confirm": confirm}, infer=infer)
+    if infer:
+        counts = {"trials": trials, "runs": runs, "confirm": confirm}
+        _infer(name, counts, {"seed": seed, "jobs": jobs, "store": store}, base, quiet=quiet)
+        return
     chosen: dict[str, Any] = {"only": parts, "tables": tables, "quick": quick, "runs": runs}
     chosen |= {
         "seed": seed,
@@ -119,6 +137,45 @@ def study(
         if not quiet:
             (show_tables if tables else show)(result, text.console(sys.stdout))
     _finish(results, base, every=every, quiet=quiet)
+
+
+def _check_infer(name: str, counts: dict[str, int | None], *, infer: bool) -> None:
+    from farlink.errors import ScenarioError
+
+    if infer and not name:
+        raise ScenarioError("--infer is of one study; name it instead of --all")
+    for option, value in counts.items():
+        if value is not None and not infer:
+            raise ScenarioError(f"{option} has no effect without --infer; leave it out")
+
+
+def _infer(
+    name: str,
+    counts: dict[str, int | None],
+    chosen: dict[str, Any],
+    base: Path,
+    *,
+    quiet: bool,
+) -> None:
+    """Infer what a study leaves open, and write the result with its document."""
+    from farlink import studies
+    from farlink.studies.inference import infer
+    from farlink.studies.inference.page import markdown
+    from farlink.studies.inference.unknowns import unknowns
+    from farlink.views.study import show_inferred
+
+    given = {key: value for key, value in {**counts, **chosen}.items() if value is not None}
+    result = infer(name, **given, tell=None if quiet else text.progress_line)
+    study = studies.find(name)
+    head = study.record["study"]
+    members = unknowns(study.record, study.registry.hooks, study.registry.editors)
+    base.mkdir(parents=True, exist_ok=True)
+    result.save(base / "inferred.json")
+    title = f"{head['author']} {head['year']}"
+    files.write_text(base / "inferred.md", markdown(result, members, title))
+    if not quiet:
+        show_inferred(result, text.console(sys.stdout))
+        text.line(f"document: {base / 'inferred.md'}")
 
 
 def _run(name: str, chosen: dict[str, Any], cluster: str, *, quiet: bool) -> "StudyResult":

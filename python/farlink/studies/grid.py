@@ -13,8 +13,10 @@ The entry of a table in the record has its cells under `cells`:
     SACK = { value = "sack", printed = [470.1, 463.5] }
 
 A row may have its own `ours` (also a list, one per column), `unit`, `half` and `share`. An empty
-text in `printed` is an empty cell. A cell with `none` instead of `ours` has no run, and `none` says
-why. A printed text is compared with a value that a function of the study gives (`inputs`).
+text in `printed` is an empty cell. A row with `derived` follows from other cells, and an inference
+(`farlink.studies.inference`) leaves it out. A cell with `none` instead of `ours` has no run, and
+`none` says why. A printed text is compared with a value that a function of the study gives
+(`inputs`).
 """
 
 import tomllib
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Grid", "amount", "check", "frame", "grid", "inputs", "published"]
 
-_ROW = {"value", "printed", "ours", "unit", "half", "share", "none", "equal"}
+_ROW = {"value", "printed", "ours", "unit", "half", "share", "none", "derived"}
 _TABLE = {"columns", "rows", "ours", "unit", "half", "share", "none", "note"}
 
 

@@ -127,6 +127,8 @@ class Change:
         Whether the hook of `[point]` is skipped.
     turns
         Claims that must not be reproduced under this negative control.
+    edits
+        Functions that edit the completed scenario tree; no key of a record.
     """
 
     id: str
@@ -140,6 +142,7 @@ class Change:
     hook: str = ""
     plain: bool = False
     turns: Sequence[str] = ()
+    edits: Sequence[Hook] = ()
 
     def swapped(self, value: Any) -> Any:  # noqa: ANN401
         """Return the value that `swaps` exchanges for the given one, or else the given value."""
@@ -215,7 +218,7 @@ def _runs(point: Mapping[str, Any]) -> int:
 
 
 def _entry(kind: type[Any], name: str, row: Mapping[str, Any], named: str = "name") -> Any:  # noqa: ANN401
-    known = kind.__annotations__.keys() - {named}
+    known = kind.__annotations__.keys() - {named, "edits"}
     if unknown := row.keys() - known - {named}:
         raise ValueError(f"{kind.__name__.lower()} {name}: {', '.join(sorted(unknown))} is no key")
     if "doc" not in row:
@@ -242,7 +245,7 @@ class Model:
         self.plan = plan
         self.change = change
         names = ["" if change.plain else plan.hook, change.hook]
-        self._hooks = [(hooks or {})[name] for name in names if name]
+        self._hooks = [*((hooks or {})[name] for name in names if name), *change.edits]
         self._functions = functions or {}
 
     @property

@@ -246,12 +246,15 @@ class Registry:
         Functions for expressions. Their first argument is the model.
     hooks
         Functions that edit the tree of a scenario, for interpretations and negative controls.
+    editors
+        Functions that edit the tree for a level of an unknown (see `farlink.studies.inference`).
     """
 
     figures: dict[str, Callable[[Model], "Curves | Drawing"]] = field(default_factory=dict)
     tables: dict[str, "Callable[[Model], Grid | Table]"] = field(default_factory=dict)
     functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
     hooks: dict[str, Hook] = field(default_factory=dict)
+    editors: dict[str, Callable[[dict[str, Any], Any], None]] = field(default_factory=dict)
 
     def figure(self, id: str) -> "Callable[[_Function], _Function]":  # noqa: A002
         """Register the function that makes the figure with this id."""
@@ -268,6 +271,10 @@ class Registry:
     def hook(self, name: str) -> "Callable[[_Function], _Function]":
         """Register a hook for interpretations and negative controls."""
         return _register(self.hooks, name)
+
+    def editor(self, name: str) -> "Callable[[_Function], _Function]":
+        """Register a function that edits a scenario for a level of an unknown."""
+        return _register(self.editors, name)
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

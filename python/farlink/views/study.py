@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from farlink.studies.archive import StudyResult
+    from farlink.studies.inference import Inferred
     from farlink.studies.live import Live
     from farlink.views.page import Sink
 
-__all__ = ["_table", "show", "show_tables"]
+__all__ = ["_table", "show", "show_inferred", "show_tables"]
 
 
 _STYLES = {
@@ -71,6 +72,38 @@ def show_tables(result: "StudyResult", out: "Sink") -> None:
         out.print(f"{name}: {grid.kind}: {line}" if grid.kind == "computed" else f"{name}: {line}")
         if grid.note:
             out.print(grid.note, soft_wrap=True)
+
+
+def show_inferred(result: "Inferred", out: "Sink") -> None:
+    """Print the agreement of both halves, and the levels of the unknowns."""
+    halves = _table("half", "model", "cells", "agree", "ours / printed", "factor")
+    for row in result.halves:
+        numbers = str(row.cells), str(row.agree), f"{row.ratio:.3g}", f"{row.factor:.3g}"
+        halves.add_row(row.half, row.model, *numbers)
+    out.print(halves)
+    levels = _folded("unknown", "as chosen", "most likely", "posterior", "excluded", "importance")
+    for name, best in result.best.items():
+        levels.add_row(
+            name,
+            str(result.chosen[name]),
+            str(best),
+            _posterior(result, name),
+            ", ".join(result.excluded.get(name, ())),
+            f"{result.importance[name][1]:.2f}",
+        )
+    out.print(levels)
+    out.print(
+        f"{result.study}, {result.trials} trials, {result.pruned} ended early; probability of as "
+        f"few held-out cells if both halves agree alike: {result.overfitting:.2g}",
+        soft_wrap=True,
+    )
+
+
+def _posterior(result: "Inferred", name: str) -> str:
+    if name in result.ranges:
+        low, _, high = result.ranges[name]
+        return f"{low:.4g} to {high:.4g}"
+    return ", ".join(f"{level}: {share:.0%}" for level, share in result.shares[name].items())
 
 
 def _show_live(live: "Live", result: "StudyResult", out: "Sink") -> None:

@@ -278,6 +278,27 @@ def _delays(scenario: dict[str, Any], delay: str, **keys: Any) -> None:  # noqa:
         link[direction]["channel"]["internet_delay"].update(keys)
 
 
+@REGISTRY.hook("keep_order")
+def _keep_order(scenario: dict[str, Any]) -> None:
+    """Keep the order of datagrams in the Internet."""
+    for direction in ("down", "up"):
+        _link(scenario, "internet")[direction]["channel"]["internet_delay"]["keep_order"] = True
+
+
+@REGISTRY.hook("all_backoff_ends")
+def _all_backoff_ends(scenario: dict[str, Any]) -> None:
+    """End the backoff of every TCP at any ACK of new data."""
+    _backoff_ends(scenario)
+    _reno_backoff_ends(scenario)
+
+
+@REGISTRY.editor("least_rto")
+def _least_rto(scenario: dict[str, Any], time: str) -> None:
+    """Set the least RTO of Reno and Vegas."""
+    if _variant(scenario) in ("reno", "vegas"):
+        scenario["tcp"]["rto_min"] = time
+
+
 @REGISTRY.hook("raised_4_percent")
 def _raised_4_percent(scenario: dict[str, Any]) -> None:
     """Raise the delay of 4 % of the packets; the mean is 18 ms as printed."""

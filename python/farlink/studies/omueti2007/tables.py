@@ -101,3 +101,34 @@ def _half_gateway(tree: dict[str, Any]) -> None:
     for link in tree["links"]:
         if link["name"] == "service" and link["down"]["rate"] == "360 kbit/s":
             link["down"]["rate"] = "180 kbit/s"
+
+
+@REGISTRY.hook("rho_in_ticks")
+def _rho_in_ticks(tree: dict[str, Any]) -> None:
+    """Take rho from the round trip in ticks of the timer."""
+    tree["tcp"].setdefault("control", {}).setdefault("adalr", {})["rho_clock"] = "timer"
+
+
+@REGISTRY.editor("file")
+def _file_size(tree: dict[str, Any], size: str) -> None:
+    """Set the size of a file of 50 MiB; others are unit facts."""
+    for flow in tree["flows"]:
+        if flow.get("size") == "50 MiB":
+            flow["size"] = size
+
+
+def _service(tree: dict[str, Any], key: str, limit: object) -> None:
+    """Set a limit of the gateway's IP service if it is limited."""
+    for link in tree["links"]:
+        if link["name"] == "service" and link["down"]["queue"] != "unlimited":
+            link["down"][key] = limit
+
+
+@REGISTRY.editor("gateway_rate")
+def _gateway_rate(tree: dict[str, Any], rate: str) -> None:
+    _service(tree, "rate", rate)
+
+
+@REGISTRY.editor("gateway_buffer")
+def _gateway_buffer(tree: dict[str, Any], size: str) -> None:
+    _service(tree, "queue", {"bytes": size})

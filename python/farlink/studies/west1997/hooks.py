@@ -58,6 +58,31 @@ REGISTRY.hook("no_room")(_agents(cache=1))
 REGISTRY.hook("agents_off")(_agents(enabled=False))
 
 
+@REGISTRY.editor("local_timer")
+def _local_timer(scenario: dict[str, Any], tick: str) -> None:
+    """Set the least local timer of snoop and of the agents based on it."""
+    _agents(tick=tick)(scenario)
+
+
+@REGISTRY.hook("ack_ends_backoff")
+def _ack_ends_backoff(scenario: dict[str, Any]) -> None:
+    """End the doubling of time-outs at any ACK of new data."""
+    scenario["tcp"]["ack_ends_backoff"] = True
+
+
+@REGISTRY.hook("acks_pass")
+def _acks_pass(scenario: dict[str, Any]) -> None:
+    """Damage no ACKs on the wireless link."""
+    if scenario["flows"][0]["to"] == "chopin":
+        scenario["links"][1]["up"].pop("channel", None)
+
+
+@REGISTRY.hook("standard_sender")
+def _standard_sender(scenario: dict[str, Any]) -> None:
+    """Halve what is in flight after a loss, and grow the window only while it is full."""
+    scenario["tcp"] |= {"reduce_from": "flight", "cwnd_validation": True, "cwnd_limit": "none"}
+
+
 @REGISTRY.hook("slow_timer")
 def _slow_timer(scenario: dict[str, Any]) -> None:
     if not _is_lan(scenario):
