@@ -65,6 +65,8 @@ def read(path: Path) -> Lesson:
     if match is None:
         raise LessonError(f"{path.name}: write TOML between two lines '+++', then Markdown")
     head = tomllib.loads(match[1])
+    if "-" not in path.stem:
+        raise LessonError(f"{path.name}: write a name such as 13-{path.stem}.md")
     parts = re.split(r"^## (.+)\n", match[2], flags=re.MULTILINE)
     pairs = zip(parts[1::2], parts[2::2], strict=True)
     sections = {title.strip(): body.strip() for title, body in pairs}
@@ -286,11 +288,32 @@ def mistakes(lesson: Lesson) -> list[str]:
     return errors
 
 
+def checked(path: Path) -> list[str]:
+    """Return the mistakes of a file, each in one line; a mistake that prevents a run is the last."""
+    try:
+        return mistakes(read(path))
+    except KeyError as error:
+        return [f"the key {error} is missing"]
+    except OSError as error:
+        return [f"the file cannot be read: {error.strerror}"]
+    except (LessonError, fl.FarlinkError) as error:
+        return [" ".join(str(error).split())]
+    except (
+        TypeError,
+        ValueError,
+        LookupError,
+        ArithmeticError,
+        SyntaxError,
+        StopIteration,
+    ) as error:
+        return [f"{type(error).__name__}: {' '.join(str(error).split())}"]
+
+
 def main(names: list[str]) -> int:
     """Check the files, print a line for each, and return the number of mistakes."""
     count = 0
     for path in [Path(name) for name in names] or sorted(LESSONS.glob("[0-9]*.md")):
-        errors = mistakes(read(path))
+        errors = checked(path)
         count += len(errors)
         print(f"{path.name}: {len(errors) or 'no'} mistakes")  # noqa: T201
         for error in errors:

@@ -10,7 +10,18 @@ from pathlib import Path
 
 
 def pack(folder: Path, target: Path) -> None:
-    """Write an archive without times and owners."""
+    """Write an archive without times and owners.
+
+    Raises
+    ------
+    SystemExit
+        With one line, if the folder has no page, or a symbolic link, which may lead elsewhere.
+    """
+    if not (folder / "index.html").is_file():
+        raise SystemExit(f"{folder} has no index.html; run make web")
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink():
+            raise SystemExit(f"{path} is a symbolic link; replace it by the file")
     with tarfile.open(target, "w:xz", preset=9) as archive:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             name, data = path.relative_to(folder).as_posix(), path.read_bytes()

@@ -20,6 +20,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 
+PAGE = ROOT / "python" / "farlink" / "web.tar.xz"
+"""Archive of the built page, which wheels carry."""
+
 TARGETS = {
     "x86_64-unknown-linux-gnu": "manylinux_2_17",
     "aarch64-unknown-linux-gnu": "manylinux_2_17",
@@ -115,6 +118,8 @@ def main() -> int:
         unknown = sorted(set(arguments.targets) - set(TARGETS))
         if unknown:
             parser.error(f"no target {unknown[0]}; write one of {', '.join(TARGETS)}")
+        if not PAGE.is_file():
+            parser.error(f"{PAGE.relative_to(ROOT)} is missing; run make web first")
         return _build(arguments.targets or list(TARGETS))
     if not arguments.wheel.is_file():
         parser.error(f"{arguments.wheel}: no such file; `make wheels` writes dist/")

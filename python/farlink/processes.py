@@ -31,12 +31,16 @@ The function returns the paths, or the reason why there is no figure.
 
 
 def write_all(
-    tasks: Sequence[FileTask], processes: int, notify: Callable[[str], None] | None
+    tasks: Sequence[FileTask],
+    processes: int,
+    notify: Callable[[str], None] | None,
+    figure: str | None = None,
 ) -> list[Path]:
     """Write files with at most `processes` processes, and return their paths.
 
     `notify` is called with the name of each task before this process starts it. A figure without
-    paths becomes a `FigureWarning`.
+    paths becomes a `FigureWarning`. The kind `figure` becomes another one if no task of that kind
+    has paths or a reason.
     """
     done = done_by(
         processes,
@@ -49,6 +53,11 @@ def write_all(
             pictures.warn(name, paths)
         else:
             written += paths
+    kind = f"figure {figure}"
+    if figure is not None and not any(
+        paths for (name, _), paths in zip(tasks, done, strict=True) if name.startswith(kind)
+    ):
+        pictures.warn(kind, "the run has no data for it")
     return written
 
 

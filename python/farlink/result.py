@@ -508,7 +508,9 @@ class Result:
         if plots:
             tasks += self.plot.tasks(directory / "plots", size=size, fonts=fonts)
         if figure is not None:
-            tasks += self.plot.tasks(directory / "plots", only=figure, size=size, fonts=fonts)
+            chosen = self.plot.tasks(directory / "plots", only=figure, size=size, fonts=fonts)
+            drawn = {name for name, _ in tasks}
+            tasks += [task for task in chosen if task[0] not in drawn]
         if table_format is not None:
             tasks += [
                 (
@@ -523,7 +525,7 @@ class Result:
                 for tcp in self.tcp
             ]
         written = [] if snaplen is None else self.save_pcaps(directory, snaplen)
-        return written + write_all(tasks, jobs, tell)
+        return written + write_all(tasks, jobs, tell, figure)
 
     def save_pcaps(self, directory: str | Path, snaplen: int = 0) -> list[Path]:
         """Write the packets of run 0 of every TCP as <tcp>/<capture point>.pcapng."""

@@ -338,6 +338,9 @@ def test_a_wheel_has_the_page_as_an_archive(
     (folder / "engine.wasm.xz").write_bytes(b"engine")
     archive = tmp_path / "web.tar.xz"
     command = [sys.executable, str(ROOT / "tools/pack_page.py"), str(folder), str(archive)]
+    refused = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (refused.returncode, archive.exists()) == (1, False)
+    assert refused.stderr.endswith("linked is a symbolic link; replace it by the file\n")
     (folder / "linked").unlink()
     subprocess.run(command, check=True)
     monkeypatch.setattr(files, "FOLDER", tmp_path / "none")

@@ -113,6 +113,41 @@ def test_a_lesson_without_a_section_is_refused(tmp_path: Path) -> None:
         mistakes(tmp_path, "## Hint", "## Tip")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "mistake"),
+    [
+        ("## Hint", "## Tip", "01-a.md: sections"),
+        ('title = "A"', "title = ", "TOMLDecodeError: "),
+        ("[[controls]]", "[[control]]", "the key 'controls' is missing"),
+        ("duration > 0.5", "duration >", "SyntaxError: "),
+        ("duration > 0.5", "durations > 0.5", "no metric durations"),
+        ("1 Mbit/s", "1 Mbit", "rate"),
+        ("links.0.down.delay')", "links.7.down.delay')", "IndexError: "),
+        ("2 * setting", "2 / 0 * setting", "ZeroDivisionError: "),
+    ],
+)
+def test_a_mistake_that_prevents_a_run_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, mistake: str
+) -> None:
+    assert old in MINIMAL
+    (tmp_path / "01-a.md").write_text(MINIMAL.replace(old, new), encoding="utf-8")
+    lessons._simulate.cache_clear()
+    assert lessons.main([str(tmp_path / "01-a.md")]) == 1
+    first, line = capsys.readouterr().out.splitlines()
+    assert first == "01-a.md: 1 mistakes"
+    assert mistake in line
+
+
+def test_an_absent_or_wrongly_named_lesson_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.md").write_text(MINIMAL, encoding="utf-8")
+    assert lessons.main([str(tmp_path / "a.md"), str(tmp_path / "none.md")]) == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert "write a name such as 13-a.md" in lines[1]
+    assert "cannot be read: No such file" in lines[3]
+
+
 @pytest.mark.parametrize("text", ["().__class__", "[1]", "open('x')", "lambda: 1", "x if y else z"])
 def test_an_expression_is_no_program(tmp_path: Path, text: str) -> None:
     path = tmp_path / "01-a.md"

@@ -83,6 +83,46 @@ def test_a_failing_figure_is_a_warning_and_other_files_are_written(
     assert fl.load(out / "result.json").runs == 1
 
 
+@pytest.mark.parametrize("kind", ["delay", "agent", "first-loss"])
+def test_a_named_figure_without_data_is_one_line(
+    tmp_path: Path, small: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    clean = ("--set", "flows.0.size=4kB") if kind == "first-loss" else ()
+    out = tmp_path / "out"
+    code = command("run", small, "--figure", kind, "--out", out, "--tcp", "sack,reno", *clean)
+    (line,) = capsys.readouterr().err.splitlines()
+    reason = "the run has no data for it; all else is written"
+    assert (code, line) == (3, f"farlink: figure {kind} is missing: {reason}")
+    assert (out / "result.json").exists()
+    assert not list(out.rglob("packets.parquet"))
+
+
+def test_no_figure_is_drawn_twice(
+    result: fl.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+    usual = style.save
+
+    def save(figure: Figure, stem: Path) -> list[Path]:
+        drawn.append(stem.name)
+        return usual(figure, stem)
+
+    monkeypatch.setattr("farlink.plot.save", save)
+    result.save(tmp_path / "out", plots=True, figure="cwnd")
+    assert drawn.count("cwnd") == 1
+    assert len(drawn) == len(set(drawn))
+    assert not list((tmp_path / "out").rglob("packets.parquet"))
+
+
+@pytest.mark.parametrize("given", [("--quiet",), ("--json", "-")])
+def test_a_story_that_nobody_sees_is_refused(
+    small: Path, capsys: pytest.CaptureFixture[str], given: tuple[str, ...]
+) -> None:
+    assert command("run", small, "--story", 3, *given) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"--story prints nothing beside {' '.join(given)}" in line
+
+
 @pytest.mark.usefixtures("broken")
 def test_in_python_it_is_a_warning(result: fl.Result, tmp_path: Path) -> None:
     with pytest.warns(fl.FigureWarning, match="is missing: ValueError: no ink"):

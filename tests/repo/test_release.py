@@ -60,6 +60,18 @@ def test_an_unknown_target_is_one_line(
     )
 
 
+def test_a_missing_page_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["wheels.py", "build"])
+    monkeypatch.setattr(wheels, "ROOT", tmp_path)
+    monkeypatch.setattr(wheels, "PAGE", tmp_path / "web.tar.xz")
+    with pytest.raises(SystemExit) as error:
+        wheels.main()
+    assert error.value.code == 2
+    assert capsys.readouterr().err.endswith("web.tar.xz is missing; run make web first\n")
+
+
 def test_the_paper_cites_entries_of_its_bibliography_which_are_those_of_farlink() -> None:
     paper = (ROOT / "paper" / "paper.md").read_text("utf-8")
     entry = re.compile(r"^(@\w+\{(\w+),\n(?:.*\n)*?\}\n)", re.MULTILINE)

@@ -49,6 +49,9 @@ def simulate(
     draws = plot or figure is not None
     _check(table_format, pcap=pcap, snaplen=snaplen, plot=draws, size=figure_size, fonts=fonts)
     _check_packets(out, packets=packets, figure=figure, story=story)
+    if story is not None and (quiet or text.is_standard_output(json_file)):
+        other = "--quiet" if quiet else "--json -"
+        raise ScenarioError(f"--story prints nothing beside {other}; leave one of them out")
     contents: _Contents = {
         "size": None if figure_size is None else paper.written_size(figure_size),
         "fonts": None if fonts is None else paper.read_fonts(fonts),
@@ -125,7 +128,9 @@ def _check(
         raise ScenarioError(f"--snaplen {snaplen}: write 0 (whole packets) to {MOST_SNAPLEN}")
     for option, value in (("--figure-size", size), ("--fonts", fonts)):
         if value is not None and not plot:
-            raise ScenarioError(f"{option} has no effect without --plot; add it")
+            raise ScenarioError(
+                f"{option} has no effect without --plot or --figure; add one of them"
+            )
 
 
 def _stopped(stopped: Interrupted, json_file: Path | None, out: Path | None) -> text.Stopped:

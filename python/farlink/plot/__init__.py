@@ -260,7 +260,8 @@ class Plots:
 
     def _only(self, kind: str, run: int) -> "Iterator[tuple[str, Callable[[], Figure | None]]]":
         if kind == "ladder":
-            for tcp in self._result.tcp:
+            flows = View(self._result, run).flows_shown(self._result.tcp[0])
+            for tcp in self._result.tcp if flows else []:
                 yield f"ladder-{tcp}", partial(self.ladder, tcp, run=run)
             return
         yield from ((name, draw) for name, draw in self._all(run) if name.startswith(kind))
