@@ -289,7 +289,7 @@ def mistakes(lesson: Lesson) -> list[str]:
 
 
 def checked(path: Path) -> list[str]:
-    """Return the mistakes of a file, each in one line; a mistake that prevents a run is the last."""
+    """Return the mistakes of a file, each in one line; one that prevents a run is the last."""
     try:
         return mistakes(read(path))
     except KeyError as error:
