@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 import farlink as fl
 from farlink.errors import ScenarioError
@@ -97,6 +98,20 @@ def test_ladder_has_a_line_for_each_node(tmp_path: Path, size: str) -> None:
 def test_ladder_of_a_chosen_time_shows_it(tmp_path: Path) -> None:
     figure = of(tmp_path).plot.ladder(t0=0.5, t1=1.0)
     assert np.allclose(figure.axes[0].get_ylim(), (1.0, 0.5))
+
+
+def test_a_long_default_excerpt_is_cut_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = of(tmp_path, LOSS)
+    whole = result.plot.ladder()
+    assert not any("Cut at" in text.get_text() for text in whole.findobj(Text))
+    monkeypatch.setattr("farlink.plot.ladder._LEGIBLE", 20)
+    cut = result.plot.ladder()
+    assert any("Cut at" in text.get_text() for text in cut.findobj(Text))
+    assert cut.axes[0].get_ylim()[0] < whole.axes[0].get_ylim()[0]
+    chosen = result.plot.ladder(t0=0, t1=3)
+    assert np.allclose(chosen.axes[0].get_ylim(), (3, 0))
 
 
 def test_sentences_stand_beside_the_ladder_in_order(tmp_path: Path) -> None:

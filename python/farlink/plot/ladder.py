@@ -41,6 +41,9 @@ _HEIGHT = 6.4
 _MOST_PACKETS = 6000
 """Largest number of rows of packets in a ladder; more raise an error."""
 
+_LEGIBLE = 350
+"""Largest number of rows of packets in the default excerpt: more lines merge on a slide."""
+
 _CLEAN_SEGMENTS = 24
 """Number of segments in the excerpt of a run without losses."""
 
@@ -117,10 +120,13 @@ def draw_ladder(view: View, tcp: str) -> Figure:
     limits = excerpt(view, tcp, rows)
     path = _Path.of(rows, view.result.scenario(tcp))
     shown = rungs(rows, path.links, path.places, limits)
+    note = ""
+    if view.t0 is None and view.t1 is None and len(shown) > _LEGIBLE:
+        shown, limits, note = _cut(shown, limits)
     if len(shown) > _MOST_PACKETS:
         raise ScenarioError(
             f"{len(shown):,} packets cross links in {limits[1] - limits[0]:.6g} s, and "
-            f"{_MOST_PACKETS:,} can be told apart; give a shorter time with t0 and t1"
+            f"{_MOST_PACKETS:,} can be told apart; give plot.ladder a shorter time (t0, t1)"
         )
     figure = sheet(_HEIGHT)
     wide = share_of_page() >= _WIDE
@@ -134,9 +140,19 @@ def draw_ladder(view: View, tcp: str) -> Figure:
     if beside is not None:
         _tell(beside, view, tcp, limits)
     title(figure, headline(view, "Packets", [tcp], of_flow=True))
-    remark(figure, "Numbers count segments; that of an ACK is the segment that it asks for.")
+    remark(figure, f"Numbers count segments; that of an ACK is the segment that it asks for.{note}")
     legend_above(axes, list(legend.values()), list(legend))
     return figure
+
+
+def _cut(
+    shown: list[Rung], limits: tuple[float, float]
+) -> tuple[list[Rung], tuple[float, float], str]:
+    """Return the first packets of an excerpt, their time, and a sentence that says so."""
+    end = sorted(rung.start[1] for rung in shown)[_LEGIBLE]
+    first = [rung for rung in shown if rung.start[1] < end]
+    note = f" Cut at {end:.4g} s for legibility; the repair ends at {limits[1]:.4g} s (t0, t1)."
+    return first, (limits[0], end), note
 
 
 def _rows(view: View, tcp: str) -> Columns:
