@@ -76,8 +76,8 @@ impl Agents {
     }
 }
 
-/// Packets that agents follow to their link, each with a list of agents and their tags. Nearly all
-/// lists have one element.
+/// Packets between an agent and its link, each with the agents that follow the packet and their
+/// tags. Nearly all packets have one agent.
 #[derive(Debug, Default)]
 pub(super) struct Followed {
     by_packet: Vec<Vec<(usize, Tag)>>,

@@ -14,7 +14,7 @@ pub(in crate::link) struct Handover {
     /// Set while the direction has no far end.
     pub(in crate::link) is_closed: bool,
     /// Packets that arrive before this time are lost, because they were in flight at the
-    /// disconnection. Zero if none was.
+    /// disconnection. Zero if no packet was in flight.
     cut_before: Instant,
 }
 

@@ -124,7 +124,7 @@ fn alpha_of_linux_is_in_parts_of_1024() {
     assert!((whole[49] - 1.0).abs() < 1e-12);
 }
 
-/// Steps of g: 1/16, and 1/10 as the next smaller power of two.
+/// Rounds g down to a power of two: 1/16 stays, and 1/10 becomes 1/16.
 #[test]
 fn gain_of_linux_is_a_power_of_two() {
     for (g, expected) in [(1.0, 0), (0.5, 1), (0.0625, 4), (0.1, 4), (0.000_977, 10)] {
