@@ -6,7 +6,7 @@ use farlink_channel::rng::Stream;
 use farlink_link::LinkConfig;
 use farlink_link::discipline::{
     CobaltConfig, Codel, CodelConfig, Discipline, DualPi2, DualPi2Config, Fair, FairConfig,
-    FairQueue, HeadDrop, Pie, PieConfig, Red, RedConfig,
+    FairQueue, HeadDrop, LONGEST_PACKET, Pie, PieConfig, Red, RedConfig,
 };
 use farlink_tcp::Interval;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -24,7 +24,7 @@ const SHORTEST: Time = Time(Interval::from_micros(1));
 const HOUR: Time = Time(Interval::from_secs(3600));
 
 /// Length in bytes of a packet on Ethernet, which the disciplines' defaults are made for.
-const MTU: u32 = 1514;
+const MTU: u32 = LONGEST_PACKET;
 
 /// Queue discipline of a direction: its method, or a table.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -4,6 +4,7 @@
 use super::queue::{Drops, Fifo, Leaving, Reason, Waiting};
 use crate::link::config::QueueLimit;
 use farlink_tcp::{Instant, Interval};
+use farlink_wire::id::PacketId;
 
 /// Parameters of `CoDel`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,6 +132,11 @@ impl Control {
         })
     }
 
+    /// Records that the queue lost all its packets at once: no packet is above the target.
+    pub(crate) fn on_drained(&mut self) {
+        self.first_above = None;
+    }
+
     /// Begins to drop. If the last drops are recent, the rate that controlled the queue then is
     /// taken up again (RFC 8289, 5.5).
     fn enter(&mut self, config: &CodelConfig, now: Instant) {
@@ -165,6 +171,11 @@ impl Codel {
 
     pub(super) fn queued(&self) -> (u32, u64) {
         self.queue.queued()
+    }
+
+    pub(super) fn drain(&mut self, into: &mut Vec<PacketId>) {
+        self.queue.drain(into);
+        self.control.on_drained();
     }
 
     pub(super) fn enqueue(&mut self, packet: Waiting, drops: &mut Drops) -> bool {

@@ -118,6 +118,12 @@ impl Fair {
         (self.packets, self.bytes)
     }
 
+    pub(super) fn set_packet_time(&mut self, packet_time: Interval) {
+        if let FairQueue::Cobalt(config) = &mut self.config.law {
+            config.packet_time = packet_time;
+        }
+    }
+
     /// Returns the number of the queue of a flow.
     fn place(&self, flow: u64) -> u32 {
         (mix(flow ^ self.config.seed) % u64::from(self.config.queues.max(1))) as u32
@@ -129,6 +135,11 @@ impl Fair {
         packet: Waiting,
         drops: &mut Drops,
     ) -> Option<bool> {
+        if self.limit.is_full(0, 0, packet.len) {
+            // A packet above the limit would only displace those of its flow before it is dropped.
+            drops.push((packet, Reason::Full));
+            return None;
+        }
         let place = self.place(packet.flow);
         let mark = match self.decide_on_arrival(now, place, &packet) {
             Head::Keep => false,
@@ -299,6 +310,11 @@ impl Fair {
         for flow in &mut self.flows {
             flow.queue.drain(into);
             flow.list = List::None;
+            match &mut flow.law {
+                Law::Plain | Law::Cobalt(_) => {}
+                Law::Codel(control) => control.on_drained(),
+                Law::Pie(controller) => controller.on_drained(),
+            }
         }
         (self.packets, self.bytes) = (0, 0);
         self.new.clear();

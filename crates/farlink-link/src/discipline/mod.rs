@@ -23,8 +23,12 @@ pub use queue::{Drops, Leaving, Reason, Waiting};
 pub use red::{Red, RedConfig};
 
 use crate::link::config::QueueLimit;
-use farlink_tcp::Instant;
+use farlink_tcp::{Instant, Interval};
 use farlink_wire::id::PacketId;
+
+/// Bytes of the longest usual packet with its Ethernet header, whose transmission time RED and COBALT
+/// count in.
+pub const LONGEST_PACKET: u32 = 1514;
 
 /// Queue discipline of one direction of a link.
 #[derive(Debug)]
@@ -97,13 +101,22 @@ impl Discipline {
         }
     }
 
-    /// Removes all packets, queue by queue.
+    /// Replaces the transmission time of the longest packet, which changes with the rate of the link.
+    pub fn set_packet_time(&mut self, packet_time: Interval) {
+        match self {
+            Self::Red(queue) => queue.set_packet_time(packet_time),
+            Self::Fair(queue) => queue.set_packet_time(packet_time),
+            Self::Codel(_) | Self::Pie(_) | Self::DualPi2(_) | Self::HeadDrop(_) => {}
+        }
+    }
+
+    /// Removes all packets, queue by queue. The laws then see empty queues.
     pub fn drain(&mut self) -> Vec<PacketId> {
         let mut packets = Vec::new();
         match self {
-            Self::Codel(queue) => queue.queue.drain(&mut packets),
-            Self::Pie(queue) => queue.queue.drain(&mut packets),
-            Self::Red(queue) => queue.queue.drain(&mut packets),
+            Self::Codel(queue) => queue.drain(&mut packets),
+            Self::Pie(queue) => queue.drain(&mut packets),
+            Self::Red(queue) => queue.drain(&mut packets),
             Self::HeadDrop(queue) => queue.queue.drain(&mut packets),
             Self::DualPi2(queue) => queue.drain(&mut packets),
             Self::Fair(queue) => queue.drain(&mut packets),
@@ -112,5 +125,7 @@ impl Discipline {
     }
 }
 
+#[cfg(test)]
+mod edges;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use super::queue::{Drops, Fifo, Leaving, Reason, Waiting};
 use crate::link::config::QueueLimit;
 use farlink_channel::rng::Stream;
 use farlink_tcp::{Instant, Interval};
+use farlink_wire::id::PacketId;
 
 /// Parameters of PIE.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -119,6 +120,17 @@ impl Controller {
         self.delay = if empty { Interval::ZERO } else { delay };
     }
 
+    /// Records that the queue lost all its packets at once.
+    pub(crate) fn on_drained(&mut self) {
+        self.delay = Interval::ZERO;
+    }
+
+    /// Records a drop by the limit, after which the spacing of drops begins anew (RFC 8033,
+    /// appendix B).
+    pub(crate) fn on_overflow(&mut self) {
+        self.accumulated = 0.0;
+    }
+
     /// Returns whether to drop (or mark) a packet that joins `bytes` waiting bytes (RFC 8033, 4.1
     /// and 5.4).
     pub(crate) fn selects(&mut self, config: &PieConfig, bytes: u64, random: &mut Stream) -> bool {
@@ -183,6 +195,11 @@ impl Pie {
         self.queue.queued()
     }
 
+    pub(super) fn drain(&mut self, into: &mut Vec<PacketId>) {
+        self.queue.drain(into);
+        self.controller.on_drained();
+    }
+
     pub(super) fn enqueue(
         &mut self,
         now: Instant,
@@ -191,6 +208,7 @@ impl Pie {
     ) -> Option<bool> {
         self.controller.run(&self.config, now);
         if self.queue.is_full(self.limit, packet.len) {
+            self.controller.on_overflow();
             drops.push((packet, Reason::Full));
             return None;
         }

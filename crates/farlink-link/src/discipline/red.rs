@@ -5,6 +5,7 @@ use super::queue::{Drops, Fifo, Leaving, Reason, Waiting};
 use crate::link::config::QueueLimit;
 use farlink_channel::rng::Stream;
 use farlink_tcp::{Instant, Interval};
+use farlink_wire::id::PacketId;
 
 /// Parameters of RED.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -42,6 +43,8 @@ pub struct Red {
     count: Option<u32>,
     /// Start of the idle time; `None` while packets wait.
     idle_since: Option<Instant>,
+    /// Time of the last arrival or departure.
+    seen: Instant,
     adapts: Instant,
     random: Stream,
 }
@@ -65,6 +68,7 @@ impl Red {
             mean: 0.0,
             count: None,
             idle_since: Some(Instant::ZERO),
+            seen: Instant::ZERO,
             adapts: Instant::ZERO + ADAPT_EVERY,
             random,
         }
@@ -72,6 +76,20 @@ impl Red {
 
     pub(super) fn queued(&self) -> (u32, u64) {
         self.queue.queued()
+    }
+
+    pub(super) fn set_packet_time(&mut self, packet_time: Interval) {
+        self.config.packet_time = packet_time;
+    }
+
+    #[cfg(test)]
+    pub(super) fn packet_time(&self) -> Interval {
+        self.config.packet_time
+    }
+
+    pub(super) fn drain(&mut self, into: &mut Vec<PacketId>) {
+        self.queue.drain(into);
+        self.idle_since.get_or_insert(self.seen);
     }
 
     /// Returns the mean queue in packets.
@@ -163,9 +181,21 @@ impl Red {
         packet: Waiting,
         drops: &mut Drops,
     ) -> Option<bool> {
+        self.seen = now;
         self.average(now);
         self.adapt(now);
         let decision = self.decide();
+        let accepted = self.admit(packet, decision, drops);
+        if self.queue.is_empty() {
+            // The queue stays idle, and its mean must go on to fall.
+            self.idle_since = Some(now);
+        }
+        accepted
+    }
+
+    /// Queues or drops an arriving packet. Returns whether the packet was marked; `None` if it was
+    /// dropped.
+    fn admit(&mut self, packet: Waiting, decision: Decision, drops: &mut Drops) -> Option<bool> {
         if self.queue.is_full(self.limit, packet.len) {
             drops.push((packet, Reason::Full));
             return None;
@@ -180,6 +210,7 @@ impl Red {
     }
 
     pub(super) fn dequeue(&mut self, now: Instant) -> Option<Leaving> {
+        self.seen = now;
         let waiting = self.queue.pop()?;
         if self.queue.is_empty() {
             self.idle_since = Some(now);

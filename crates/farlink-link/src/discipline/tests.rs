@@ -11,16 +11,16 @@ use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
 
-fn at(ms: u64) -> Instant {
+pub(super) fn at(ms: u64) -> Instant {
     Instant::from_nanos(ms * MS)
 }
 
-fn random() -> Stream {
+pub(super) fn random() -> Stream {
     Streams::new(7, 0).stream("discipline")
 }
 
 /// Returns a packet of `len` bytes that joins at `joined`.
-fn packet(number: u32, len: u32, flow: u64, joined: Instant, ecn: Ecn) -> Waiting {
+pub(super) fn packet(number: u32, len: u32, flow: u64, joined: Instant, ecn: Ecn) -> Waiting {
     Waiting {
         packet: PacketId(number),
         packed: len,
@@ -33,7 +33,12 @@ fn packet(number: u32, len: u32, flow: u64, joined: Instant, ecn: Ecn) -> Waitin
 
 /// Offers two packets of 1500 bytes per millisecond to a queue that sends one, and returns the
 /// times in milliseconds of drops and of marks.
-fn overload(queue: &mut Discipline, from: u64, to: u64, ecn: Ecn) -> (Vec<u64>, Vec<u64>) {
+pub(super) fn overload(
+    queue: &mut Discipline,
+    from: u64,
+    to: u64,
+    ecn: Ecn,
+) -> (Vec<u64>, Vec<u64>) {
     let (mut dropped, mut marked) = (Vec::new(), Vec::new());
     for ms in from..to {
         let mut drops = Vec::new();
@@ -210,7 +215,7 @@ fn pie_marks_only_up_to_ten_percent() {
     assert!(marked.iter().all(|&ms| ms <= first));
 }
 
-fn red_config() -> RedConfig {
+pub(super) fn red_config() -> RedConfig {
     RedConfig {
         min: 5.0,
         max: 15.0,

@@ -14,6 +14,7 @@ mod shared;
 mod transmitter;
 
 use crate::background::{Background, BackgroundStats};
+use crate::discipline::LONGEST_PACKET;
 use farlink_channel::trace::Pace;
 use farlink_channel::{Channel, DropCause, Verdict};
 use farlink_tcp::{Ecn, Instant, Interval, Priority, Ring};
@@ -150,6 +151,8 @@ impl Simplex {
         ) = (config.delay, config.overhead, config.queue);
         if let Some(own) = &mut self.low.disciplined {
             own.discipline.set_limit(config.queue);
+            let packet_time = config.packet_time(LONGEST_PACKET);
+            own.discipline.set_packet_time(packet_time);
         }
         self.has_slow_path = self.features.carries_frames
             || self.features.defers_dequeue
