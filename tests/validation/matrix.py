@@ -118,6 +118,8 @@ REASONS = [
             "adalr-newreno",
             "adalr-sack",
             "dctcp",
+            "illinois",
+            "htcp",
         },
         {"LEO", "1 Gbit/s"},
         {"bursts"},
@@ -126,6 +128,13 @@ REASONS = [
         "twice as long. Who halves the window at each burst is often left with such a time-out; "
         "the median TCP does not halve, or sends on. One flow over LEO with and without backoff, "
         "means of 5 runs: `tahoe` 272 and 50 s, `sack` 101 and 36 s, with the same time-outs.",
+    ),
+    Reason(
+        {"ledbat", "ledbat++"},
+        {"LEO", "GEO", "1 Gbit/s"},
+        set(LOSSES),
+        "**Background transport.** `ledbat` has no slow start, and both add at most a segment per "
+        "round trip and halve their window at each loss.",
     ),
 ]
 

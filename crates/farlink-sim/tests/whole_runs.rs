@@ -16,6 +16,7 @@ mod channels_radio;
 mod common;
 mod contention;
 mod conversations;
+mod delay_controls;
 mod disciplines;
 mod ecn;
 mod fast_open;

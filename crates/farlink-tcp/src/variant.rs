@@ -9,8 +9,8 @@ use crate::config::{
     RtoAlgorithm, RtoConfig, SnackForm, WindowConfig,
 };
 use crate::congestion::{
-    Adalr, Bbr, Control, Cubic, Dctcp, Hybla, Peach, Prague, Reno, Setting, Unlimited, Vegas,
-    WESTWOOD, WESTWOOD_PLUS,
+    Adalr, Bbr, Control, Copa, Cubic, Dctcp, Htcp, Hybla, Illinois, LEDBAT, LEDBAT_PLUS_PLUS,
+    Peach, Prague, Reno, Setting, Unlimited, Vegas, WESTWOOD, WESTWOOD_PLUS,
 };
 use crate::status::WORDS;
 use crate::time::Interval;
@@ -413,6 +413,65 @@ pub static VARIANTS: &[Variant] = &[
             ..Config::default()
         },
     },
+    Variant {
+        name: "illinois",
+        summary: "increase and decrease of the window from the mean queueing delay of a round trip",
+        source: "Liu, Basar and Srikant 2006, VALUETOOLS; 2008, Performance Evaluation 65",
+        config: || Config {
+            congestion: Control::new(&Illinois::ALGORITHM),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "htcp",
+        summary: "growth by the time since the last loss, and a reduction that empties the queue",
+        source: "Leith and Shorten 2004, PFLDnet; draft-leith-tcp-htcp-06 (2008)",
+        config: || Config {
+            congestion: Control::new(&Htcp::ALGORITHM),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "ledbat",
+        summary: "background transport: a queueing delay of 100 ms, no slow start",
+        source: "RFC 6817 (2012)",
+        config: || Config {
+            congestion: Control::new(&LEDBAT),
+            window: background(),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "ledbat++",
+        summary: "background transport: a queueing delay below 60 ms, with periodic slowdowns",
+        source: "draft-irtf-iccrg-ledbat-plus-plus-06 (2026), RFC 6817",
+        config: || Config {
+            congestion: Control::new(&LEDBAT_PLUS_PLUS),
+            window: background(),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "copa",
+        summary: "rate of 1 / (delta queueing delay), with a mode against flows that fill the queue",
+        source: "Arun and Balakrishnan 2018, NSDI; RFC 6675, RFC 8985",
+        config: || Config {
+            // As with `bbr`, losses do not slow the sender down, so lost retransmissions are common.
+            recovery: Recovery::Sack {
+                rescue: true,
+                prr: None,
+                rack: Some(RackConfig::default()),
+            },
+            congestion: Control::new(&Copa::ALGORITHM),
+            limited_transmit: true,
+            restart_on_retransmit: true,
+            window: WindowConfig {
+                idle_restart: false,
+                ..WindowConfig::default()
+            },
+            ..Config::default()
+        },
+    },
 ];
 
 /// Returns the row with this name.
@@ -422,6 +481,16 @@ pub fn lookup(name: &str) -> Option<&'static Variant> {
 
 fn reno() -> Control {
     Control::new(&Reno::ALGORITHM)
+}
+
+/// Returns the window of LEDBAT: two segments at the start (RFC 6817, 2.4.2: `INIT_CWND`), and growth
+/// by bytes.
+fn background() -> WindowConfig {
+    WindowConfig {
+        initial: InitialWindow::Segments(2),
+        byte_counting: ByteCounting::Unlimited,
+        ..WindowConfig::default()
+    }
 }
 
 fn no_sack() -> ReceiverConfig {

@@ -182,6 +182,7 @@ fn parameters() -> Vec<(String, usize)> {
                 let (name, key) = (algorithm.name, parameter.name);
                 let row = match name {
                     "westwood_plus" => "westwood+",
+                    "ledbat_plus_plus" => "ledbat++",
                     "adalr" => "adalr-sack",
                     "reno" => "sack",
                     other => other,

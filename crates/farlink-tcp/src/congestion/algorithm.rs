@@ -344,7 +344,10 @@ mod tests {
                 "adalr",
                 "peach",
                 "dctcp",
-                "prague"
+                "prague",
+                "illinois",
+                "htcp",
+                "ledbat_plus_plus"
             ]
         );
         assert_eq!(those(sends_dummies), ["peach"]);

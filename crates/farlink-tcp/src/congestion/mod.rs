@@ -8,18 +8,24 @@
 mod adalr;
 mod algorithm;
 mod bbr;
+mod copa;
 mod counting;
 mod cubic;
 mod dctcp;
 mod dummies;
 mod extras;
+mod fraction;
 mod hooks;
+mod htcp;
 mod hybla;
 mod hystart;
 mod hystart_classic;
+mod illinois;
+mod ledbat;
 mod metric;
 mod peach;
 mod prague;
+mod recent;
 mod reno;
 #[cfg(test)]
 mod undo_tests;
@@ -34,6 +40,7 @@ pub use algorithm::{
     Algorithm, Control, Input, Parameter, Range, RecoveryWindow, Setting, SettingError, Start,
 };
 pub use bbr::Bbr;
+pub use copa::Copa;
 pub use counting::ByteCounting;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
@@ -43,7 +50,10 @@ pub use hooks::{
     Ack, CongestionControl, Context, Feedback, InForce, Loss, MarkReport, RoundTrip, Undone,
 };
 pub(crate) use hooks::{PACED_HEADERS, half_flight};
+pub use htcp::Htcp;
 pub use hybla::Hybla;
+pub use illinois::Illinois;
+pub use ledbat::{LEDBAT, LEDBAT_PLUS_PLUS};
 pub use metric::Metric;
 pub use peach::Peach;
 pub use prague::Prague;
@@ -68,6 +78,11 @@ pub static ALGORITHMS: &[&Algorithm] = &[
     &Bbr::ALGORITHM,
     &Dctcp::ALGORITHM,
     &Prague::ALGORITHM,
+    &Illinois::ALGORITHM,
+    &Htcp::ALGORITHM,
+    &LEDBAT,
+    &LEDBAT_PLUS_PLUS,
+    &Copa::ALGORITHM,
 ];
 
 /// Returns the algorithm with this name.

@@ -87,13 +87,13 @@ fn undo<'a>(extras: &Extras, cc: &'a mut dyn CongestionControl) -> &'a mut dyn U
 }
 
 /// Tests undo of a fast retransmit and of a time-out, in slow start and in congestion avoidance,
-/// for every algorithm but BBR. BBR's window does not depend on ACK counts; `bbr/tests.rs` tests
-/// its undo.
+/// for every algorithm but BBR and Copa, whose windows follow rate samples; their own tests cover
+/// undo.
 #[test]
 fn growth_after_an_undo_equals_that_without_a_loss() {
     for algorithm in ALGORITHMS {
         let control = Control::new(algorithm);
-        if !can_undo(&control) || algorithm.name == "bbr" {
+        if !can_undo(&control) || ["bbr", "copa"].contains(&algorithm.name) {
             continue;
         }
         for ssthresh in [u64::MAX, 20 * MSS] {
@@ -146,7 +146,7 @@ fn only_none_and_peach_cannot_undo() {
 
 /// RFC 5681, 4.1, and RFC 6582, 3.2, step 3: the window is at most the initial window after an idle
 /// time, and at most the exit window after a recovery. The algorithms listed choose the window
-/// themselves: Vegas by its cut, Peach by dummies, BBR by its model.
+/// themselves: Vegas by its cut, Peach by dummies, BBR and Copa by their models.
 #[test]
 fn idle_restart_and_recovery_exit_bound_cwnd() {
     let exceed = |hook: fn(&mut dyn CongestionControl, &Context<'_>)| -> Vec<_> {
@@ -165,7 +165,7 @@ fn idle_restart_and_recovery_exit_bound_cwnd() {
     assert_eq!(exceed(|cc, cx| cc.on_idle(cx, 3 * MSS)), ["bbr"]);
     assert_eq!(
         exceed(|cc, cx| cc.on_recovered(cx, 3 * MSS)),
-        ["vegas", "peach", "bbr"]
+        ["vegas", "peach", "bbr", "copa"]
     );
 }
 

@@ -39,6 +39,14 @@ pub static LINUX: Profile = Profile {
             name: "dctcp",
             row: "dctcp",
         },
+        Member {
+            name: "illinois",
+            row: "illinois",
+        },
+        Member {
+            name: "htcp",
+            row: "htcp",
+        },
     ]),
     usual: "cubic",
     values: VALUES,
@@ -251,6 +259,21 @@ const VALUES: &[Value] = &[
         "control.hybla.after_timeout",
         Choice("reno"),
         "tcp_hybla.c: hybla_state, hybla_cong_avoid; tcp_cong.c: tcp_reno_cong_avoid",
+    ),
+    set(
+        "control.illinois.arithmetic",
+        Choice("linux"),
+        "tcp_illinois.c: alpha, beta, tcp_illinois_cong_avoid",
+    ),
+    set(
+        "control.htcp.arithmetic",
+        Choice("linux"),
+        "tcp_htcp.c; with hz = 250, the default of CONFIG_HZ",
+    ),
+    set(
+        "control.htcp.rtt_scaling",
+        Flag(true),
+        "tcp_htcp.c: use_rtt_scaling = 1",
     ),
     set(
         "control.bbr.pacing_margin",

@@ -59,9 +59,9 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     pub(crate) fn new(side: usize, config: Config, isn: Seq, active: bool, goal: u64) -> Self {
         let stretches = config.congestion.algorithm().name == "adalr";
-        // Westwood sets ssthresh to its estimate, and BBR to its model at the end of start-up. RFC
-        // 5681 taken literally sets it to half of a flight that may exceed the window.
-        let rises = ["westwood", "westwood_plus", "bbr"]
+        // Westwood sets ssthresh to its estimate, BBR to its model at the end of start-up, and Copa
+        // to cwnd at the end of slow start. RFC 5681 taken literally sets it to half of a flight that may exceed the window.
+        let rises = ["westwood", "westwood_plus", "bbr", "copa"]
             .contains(&config.congestion.algorithm().name)
             || config.reduce_from == ReduceFrom::FlightSizeUnbounded;
         let beyond = if stretches { 300_000 } else { 0 };
