@@ -86,6 +86,8 @@ pub struct DirectionSpec {
     pub mark: QueueSpec,
     /// Set if packets of low priority have a class of their own.
     pub priorities: bool,
+    /// Largest number of segments of a super-packet; 0 without super-packets.
+    pub super_packet: u32,
     /// MTU, and the rule by which longer packets are cut.
     pub mtu: Option<Mtu>,
     /// Stages in the order in which packets pass them.

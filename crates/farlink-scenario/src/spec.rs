@@ -165,6 +165,12 @@ table! {
         #[serde(default = "crate::defaults::on", skip_serializing_if = "crate::defaults::is_on")]
         #[schemars(extend("default" = true))]
         priorities: bool;
+        /// Largest number of segments of a super-packet of a sender with segmentation offload (TSO,
+        /// GSO), 2 to 64. `channel` loses, corrupts or delays the whole super-packet, as netem on a
+        /// veth does. A super-packet is a series of data packets that reach this direction at the
+        /// same time. By default each packet passes the channel alone. Not with `arq`,
+        /// `discipline` or `half_duplex`.
+        super_packet?: u32;
         /// Maximum length of an IP packet on the link, with its header, 68 B to 65535 B; by default
         /// without a limit. Longer packets are cut into fragments. If the flow has `dont_fragment`,
         /// they are dropped instead (cause too_big), and the sender is notified.

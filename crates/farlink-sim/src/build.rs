@@ -223,6 +223,7 @@ fn link(link: &ExpandedLink, streams: &Streams) -> Result<Link, RunError> {
                 built = built.with_discipline(discipline);
             }
         }
+        built = built.with_super_packets(spec.super_packet);
         if let Some(config) = link.header_compression {
             built = built.with_compression(Compression::new(config));
         }

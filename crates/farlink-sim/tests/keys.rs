@@ -57,6 +57,7 @@ const KEYS: &[Key] = &[
         &["receive-window"],
     ),
     ("pacing", &[], &["true"]),
+    ("tso", &[("pacing", "true")], &["true"]),
     ("pacing_ss_ratio", &[("pacing", "true")], &["1.5"]),
     ("pacing_ca_ratio", &[("pacing", "true")], &["0.8"]),
     ("reassembly", &[], &["false", "true"]),

@@ -36,6 +36,7 @@ mod positions;
 mod prr;
 mod rack;
 mod send_buffer;
+mod super_packets;
 mod udp;
 mod undo;
 mod vegas;

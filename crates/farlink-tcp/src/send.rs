@@ -75,6 +75,8 @@ pub(crate) struct Sender {
     nagle: Nagle,
     /// Reason for which segments were marked lost without a sign of a loss.
     pub(crate) resends: Option<Reason>,
+    /// Segments that may still leave at `last_sent`, in the super-packet of that time.
+    super_packet_left: u16,
     pub(crate) recovery: LossRecovery,
     /// State of a controller that sends dummy segments.
     pub(crate) dummies: Option<Box<Dummies>>,
@@ -98,6 +100,7 @@ impl Sender {
             retransmitted_in_row: 0,
             probes_in_row: 0,
             probes_unanswered: 0,
+            super_packet_left: 0,
             dummies: (flight.extras.dummies.is_some()).then(|| Box::new(Dummies::new())),
             flight,
             last_sent: Instant::ZERO,

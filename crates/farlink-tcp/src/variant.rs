@@ -437,7 +437,10 @@ pub static VARIANTS: &[Variant] = &[
         source: "RFC 6817 (2012)",
         config: || Config {
             congestion: Control::new(&LEDBAT),
-            window: background(),
+            window: WindowConfig {
+                initial: InitialWindow::Segments(2), // RFC 6817, 2.4.2: INIT_CWND
+                ..WindowConfig::default()
+            },
             ..Config::default()
         },
     },
@@ -447,7 +450,11 @@ pub static VARIANTS: &[Variant] = &[
         source: "draft-irtf-iccrg-ledbat-plus-plus-06 (2026), RFC 6817",
         config: || Config {
             congestion: Control::new(&LEDBAT_PLUS_PLUS),
-            window: background(),
+            window: WindowConfig {
+                initial: InitialWindow::Segments(2), // 4.1
+                byte_counting: ByteCounting::Unlimited,
+                ..WindowConfig::default()
+            },
             ..Config::default()
         },
     },
@@ -481,16 +488,6 @@ pub fn lookup(name: &str) -> Option<&'static Variant> {
 
 fn reno() -> Control {
     Control::new(&Reno::ALGORITHM)
-}
-
-/// Returns the window of LEDBAT: two segments at the start (RFC 6817, 2.4.2: `INIT_CWND`), and growth
-/// by bytes.
-fn background() -> WindowConfig {
-    WindowConfig {
-        initial: InitialWindow::Segments(2),
-        byte_counting: ByteCounting::Unlimited,
-        ..WindowConfig::default()
-    }
 }
 
 fn no_sack() -> ReceiverConfig {

@@ -11,6 +11,7 @@ mod handover;
 mod low;
 mod queue;
 mod shared;
+mod super_packet;
 mod transmitter;
 
 use crate::background::{Background, BackgroundStats};
@@ -78,6 +79,8 @@ pub struct Simplex {
     /// Rate trace; `None` for a constant rate.
     pace: Option<Box<Pace>>,
     low: low::LowClass,
+    /// Super-packets, which the channel loses whole.
+    super_packets: Option<Box<super_packet::SuperPackets>>,
     pub(super) handover: handover::Handover,
     pub(super) medium: shared::Medium,
     /// Longest packet that the direction accepts; `None` for no limit.
@@ -128,6 +131,7 @@ impl Simplex {
             background: None,
             pace: None,
             low: low::LowClass::default(),
+            super_packets: None,
             handover: handover::Handover::default(),
             medium: shared::Medium::default(),
             mtu: None,
@@ -610,9 +614,14 @@ impl Simplex {
                 overtakes: false,
             };
         }
-        let passage = self
-            .channel
-            .pass(self.transmitter.free_at, ip_len + self.transmitter.overhead);
+        let (leaves, bytes) = (self.transmitter.free_at, ip_len + self.transmitter.overhead);
+        let passage = match &mut self.super_packets {
+            None => self.channel.pass(leaves, bytes),
+            Some(joined) => {
+                let channel = &mut self.channel;
+                joined.pass(now, packet & DATA != 0, || channel.pass(leaves, bytes))
+            }
+        };
         if let Verdict::Drop(cause) = passage.verdict {
             let at = self.transmitter.free_at;
             self.rare.lose_later(now, at, cause, priority);
@@ -639,7 +648,7 @@ impl Simplex {
 
     /// Counts an ECN mark.
     pub fn count_mark(&mut self) {
-        self.rare.marks += 1;
+        self.rare.count_mark();
     }
 
     /// Returns the counters of all accepted packets and decided losses, including those whose time

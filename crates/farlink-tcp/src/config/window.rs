@@ -19,6 +19,8 @@ pub struct WindowConfig {
     pub cwnd_limit: CwndLimit,
     /// Paces segments at a multiple of cwnd / SRTT, unless the congestion control has its own rate.
     pub pacing: Option<Pacing>,
+    /// Releases paced segments in super-packets of the size that Linux chooses (`tcp_tso_autosize`).
+    pub tso: bool,
     /// Growth of cwnd per ACK, for algorithms that grow by ACKs
     /// ([`crate::congestion::Input::ByteCounting`]).
     pub byte_counting: ByteCounting,
@@ -41,6 +43,7 @@ impl Default for WindowConfig {
             cwnd_validation: true,
             cwnd_limit: CwndLimit::None,
             pacing: None,
+            tso: false,
             byte_counting: ByteCounting::Off,
             idle_restart: true,
             idle_decay: false,

@@ -82,6 +82,17 @@ input!(
      not"
 );
 
+const RELEASED: Idle = Idle {
+    counts: |c| {
+        let paces_itself = !uses_input(&c.congestion, Input::Pacing)
+            || c.congestion
+                .settings()
+                .any(|(p, now)| p.name == "pacing" && now == Setting::Flag(true));
+        c.window.pacing.is_some() || (uses_input(&c.congestion, Input::Window) && paces_itself)
+    },
+    needs: "pacing = true, or a congestion control with a rate of its own such as bbr",
+};
+
 const LOST: Idle = Idle {
     counts: |c| {
         let parameters = &mut c.congestion.settings();
@@ -117,6 +128,11 @@ keys! {
     pacing_ss_ratio: RATIO => (|c| c.window.pacing.as_mut().map(|p| &mut p.slow_start)), needs PACING, idle PACED;
     /// The multiple otherwise (Linux: `tcp_pacing_ca_ratio`).
     pacing_ca_ratio: RATIO => (|c| c.window.pacing.as_mut().map(|p| &mut p.avoidance)), needs PACING, idle PACED;
+    /// Paced segments leave in super-packets, as from Linux with TSO (`tcp_tso_autosize`): as many
+    /// segments at once as the pacing rate sends in 1/1024 s, at least 2 and at most 64 KiB. Paths
+    /// with a short round trip get larger ones. Without pacing, the segments that an ACK releases
+    /// leave at once in any case.
+    tso: Kind::Flag => [window.tso], idle RELEASED;
     /// Growth of the window per ACK. "off": at most one segment in slow start; MSS * MSS / cwnd in
     /// congestion avoidance, in whole bytes and at least one (RFC 5681). "acks": as "off", but
     /// fractions of a byte add up, so that a window of ACKs adds one segment. A number is L of RFC

@@ -50,7 +50,7 @@ impl Sender {
             && max >= self.buffer.end()
             && max > 0
             && self.buffer.fin() != Some(max)
-            && now >= self.paced_until
+            && self.pacing_allows(now)
             && !self.probe
             && self.flight.board.rate.is_none()
             && self.recovery.rack().is_none_or(|rack| !rack.probe_due())
@@ -89,7 +89,7 @@ impl Sender {
         if let Some(probe) = self.tail_probe() {
             return Ok(probe);
         }
-        if now < self.paced_until && !self.probe {
+        if !self.pacing_allows(now) && !self.probe {
             // Pacing is the reason only if a segment could be sent otherwise.
             return Err(BlockedOn::Pace);
         }

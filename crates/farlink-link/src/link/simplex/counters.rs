@@ -26,6 +26,7 @@ struct Losses {
     /// Losses that occur when the packet leaves the transmitter, possibly in the future: time,
     /// cause, and whether the priority is low.
     later: VecDeque<(Instant, DropCause, bool)>,
+    marks: u64,
 }
 
 /// Counters that few packets move.
@@ -34,10 +35,14 @@ pub(super) struct RareCounts {
     /// `None` before the first loss, which saves memory on most of the thousands of links.
     losses: Option<Box<Losses>>,
     pub(super) low_packets: u64,
-    pub(super) marks: u64,
 }
 
 impl RareCounts {
+    /// Counts an ECN mark.
+    pub(super) fn count_mark(&mut self) {
+        self.losses.get_or_insert_default().marks += 1;
+    }
+
     /// Counts a lost packet.
     pub(super) fn count_drop(&mut self, cause: DropCause, priority: Priority) {
         let losses = self.losses.get_or_insert_default();
@@ -82,7 +87,7 @@ pub(super) fn total(counts: &Counts, rare: &RareCounts) -> LinkStats {
         bytes: counts.bytes,
         busy: counts.busy,
         queue_max: u64::from(counts.queue_max),
-        marks: rare.marks,
+        marks: rare.losses.as_deref().map_or(0, |losses| losses.marks),
         data: counts.data,
         drops,
         low_packets: rare.low_packets,

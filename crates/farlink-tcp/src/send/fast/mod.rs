@@ -60,7 +60,7 @@ impl Sender {
             && !self.flight.loss.in_recovery
             && self.flight.loss.dup_acks == 0
             && self.frto == Frto::Off
-            && now >= self.paced_until
+            && self.pacing_allows(now)
             && !self.probe
             && self.probes_in_row == 0;
         if !streams {
