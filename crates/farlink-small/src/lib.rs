@@ -3,7 +3,7 @@
 //! Natively [`Map`] and [`Set`] are the B-trees of the standard library, and [`Printable`] is
 //! [`std::fmt::Debug`]. For WebAssembly, where the page loads every instruction over the network,
 //! the collections are sorted vectors, trait objects print no fields, and
-//! [`reference`] texts are empty. Both kinds iterate in
+//! [`reference()`] texts are empty. Both kinds iterate in
 //! the same order, so results are equal to the bit.
 
 mod printable;

@@ -3,7 +3,7 @@
 /// Supertrait of traits whose objects are printed for debugging: [`std::fmt::Debug`] natively.
 ///
 /// In the browser the supertrait is empty, because the table of a trait object would keep the
-/// `Debug` code of each of its types, and nothing prints them there. [`printable!`](crate::printable)
+/// `Debug` code of each of its types, and nothing prints them there. [`printable!`](macro@crate::printable)
 /// gives such objects their `Debug`.
 #[cfg(not(target_arch = "wasm32"))]
 pub use std::fmt::Debug as Printable;
