@@ -63,9 +63,7 @@ def simulate(
     }
     # All options are checked before the first run starts.
     directory = _directory(scenario, out, needed=draws or pcap)
-    json_to_stdout = text.is_standard_output(json_file)
-    if json_file is not None and not json_to_stdout:
-        files.check_file(json_file)
+    json_to_stdout = _is_json_to_stdout(json_file)
     imports = _import_plots() if draws and contents["jobs"] > 1 else None
     stopped: Interrupted | None = None
     try:
@@ -93,8 +91,7 @@ def simulate(
             _write(result, out, directory, table_format, contents, imports, quiet=quiet)
             tell(lambda: text.line(f"files: {directory}/"))
         elif out is not None:
-            with folder.filling(out, last="result.json") as stage:
-                result.to_json(stage / "result.json")
+            _write_finished(result, out)
     if stopped is not None:
         raise _stopped(stopped, json_file, out)
 
@@ -109,6 +106,22 @@ class _Contents(TypedDict):
     jobs: int
     size: "paper.Size | None"
     fonts: "paper.Fonts | None"
+
+
+def _is_json_to_stdout(json_file: Path | None) -> bool:
+    """Return whether the result goes to standard output, and check any other file."""
+    if json_file is None:
+        return False
+    if not text.is_standard_output(json_file):
+        files.check_file(json_file)
+        return False
+    return True
+
+
+def _write_finished(result: "Result", out: Path) -> None:
+    """Write the finished runs of an interrupted command, without traces."""
+    with folder.filling(out, last="result.json") as stage:
+        result.to_json(stage / "result.json")
 
 
 def _check(

@@ -77,8 +77,10 @@ export class Runner {
       void this.#start(job);
       return;
     }
-    this.#waiting = job;
     const current = this.#current;
+    // A change comes first; its run asks for the missing tables when it ends.
+    if (asked === undefined && (this.#waiting ?? current).asked !== undefined) return;
+    this.#waiting = job;
     if (current.asked === undefined) {
       // Tables that follow can wait; a change cannot.
       current.abort.abort();

@@ -44,3 +44,20 @@ it("lets the run of a change finish while a newer change waits", async () => {
   held.ends[0]!();
   await vi.waitFor(() => expect(held.signals).toHaveLength(2));
 });
+
+it("keeps the run of a change when tables are asked for meanwhile", async () => {
+  vi.useFakeTimers();
+  try {
+    const { held, runner } = started();
+    runner.request(experiment("a"));
+    runner.complete(experiment("a"));
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(held.signals).toHaveLength(1);
+    expect(held.signals[0]!.aborted).toBe(false);
+    held.ends[0]!();
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(held.signals).toHaveLength(2);
+  } finally {
+    vi.useRealTimers();
+  }
+});
