@@ -122,7 +122,7 @@ impl Htcp {
         ],
         metrics: &[
             metric!(
-                "alpha",
+                "increase",
                 "segments",
                 "alpha, the increase of the window per round trip",
                 |htcp: &Self, cx: &Context<'_>| Some(htcp.alpha_now(cx.now))

@@ -89,7 +89,7 @@ impl Illinois {
         parameters: PARAMETERS,
         metrics: &[
             metric!(
-                "alpha",
+                "increase",
                 "segments",
                 "alpha, the increase of the window per round trip",
                 |illinois: &Self, _: &Context<'_>| Some(illinois.state.rates.alpha)
