@@ -27,6 +27,7 @@ use super::ip;
 use super::queue::QueueSpec;
 use super::roaming;
 use super::spec::{DirectionTable, LinkSpec, Scenario};
+use super::super_packet;
 use super::tree::Step;
 use super::units::{Rate, Size, Time};
 
@@ -371,16 +372,8 @@ fn one_medium(link: &LinkSpec, down: &DirectionSpec, up: &DirectionSpec) -> Resu
         }
     }
     for (key, item) in both {
-        let joins = item.super_packet > 0;
-        if joins && (link.arq.is_some() || link.half_duplex) {
-            let other = if link.half_duplex {
-                "half_duplex"
-            } else {
-                "arq"
-            };
-            let message = format!("does not go with {other}; write one of them");
-            return Err(fault("super_packet", &message).within(key));
-        }
+        super_packet::check(item, link.arq.is_some(), link.half_duplex)
+            .map_err(|e| e.within(key))?;
         if item.service_time.is_zero() {
             continue;
         }
@@ -470,32 +463,12 @@ fn one_direction(
         discipline: table.discipline,
         mark: table.mark,
         priorities: table.priorities,
-        super_packet: super_packet(table)?,
+        super_packet: super_packet::segments(table)?,
         mtu: fragments::mtu(table)?,
         channel: table.channel.0.clone(),
         background: table.background.clone(),
         host_jitter: None,
     })
-}
-
-/// Returns the number of segments of a super-packet, 0 without.
-fn super_packet(table: &DirectionTable) -> Result<u32, Problem> {
-    let at = "super_packet";
-    match table.super_packet {
-        None => Ok(0),
-        Some(n) if !(2..=64).contains(&n) => {
-            let message = format!("{n} is out of range; write 2 to 64, or leave the key out");
-            Err(out_of_range(path![at], &message))
-        }
-        Some(_) if table.channel.0.is_empty() => Err(fault(
-            at,
-            "would be ignored; it needs a channel that loses packets",
-        )),
-        Some(_) if table.discipline.is_some() => {
-            Err(fault(at, "does not go with discipline; write one of them"))
-        }
-        Some(n) => Ok(n),
-    }
 }
 
 /// Graph of nodes and links.

@@ -75,24 +75,6 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "geo.toml:11: links[0].down has no \"rate\"; write for example rate = \"2048 kbit/s\", or \
          name a preset",
     ),
-    // Super-packets.
-    (
-        "delay = \"250 ms\"\nqueue",
-        "delay = \"250 ms\"\nsuper_packet = 2\nqueue",
-        "geo.toml:14: links[0].down.super_packet would be ignored; it needs a channel that loses \
-         packets",
-    ),
-    (
-        "delay = \"250 ms\"\nqueue",
-        "delay = \"250 ms\"\nsuper_packet = 65\nqueue",
-        "geo.toml:14: links[0].down.super_packet = 65 is out of range; write 2 to 64, or leave the \
-         key out",
-    ),
-    (
-        "delay = \"250 ms\"\nqueue",
-        "delay = \"250 ms\"\nsuper_packet = 2\nchannel = { loss = 0.1 }\ndiscipline = \"codel\"\nqueue",
-        "geo.toml:14: links[0].down.super_packet does not go with discipline; write one of them",
-    ),
     // Queue disciplines.
     (
         "delay = \"250 ms\"\nqueue",

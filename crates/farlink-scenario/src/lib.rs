@@ -42,6 +42,7 @@ mod queue;
 mod reference;
 mod roaming;
 mod spec;
+mod super_packet;
 mod table;
 mod tcp;
 #[cfg(test)]

@@ -57,7 +57,7 @@ class GridCell:
 
     @property
     def measured(self) -> bool:
-        """Whether the cell has a printed number and a simulated mean."""
+        """True if the cell has a printed number and a simulated mean."""
         return self.value is not None and self.ours is not None and math.isfinite(self.ours.mean)
 
     @property
@@ -69,7 +69,7 @@ class GridCell:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether both values agree within the precision; None if not compared."""
+        """True if both values agree within the precision; None if not compared."""
         if self.value is None or self.ours is None or not self.measured:
             return self.equal
         difference = self.ours.mean - self.value

@@ -138,7 +138,7 @@ pub enum Feedback {
     /// No ECN.
     #[default]
     None,
-    /// One bit per ACK (RFC 3168).
+    /// Flag ECE of each ACK (RFC 3168).
     Classic,
     /// Counters of marked packets and bytes (RFC 9768).
     Accurate,

@@ -70,8 +70,8 @@ mod tests {
         ..Passage::CLEAN
     };
 
-    /// Of a channel that loses every other packet, returns the fates of packets with these times (in
-    /// ns) and data flags, and the number of packets that the channel processed.
+    /// Returns the fates of packets with these times (in ns) and data flags, and the number of
+    /// packets that the channel processed. The channel loses every other packet.
     fn fates(most: u32, packets: &[(u64, bool)]) -> (String, u32) {
         let (mut joined, mut calls) = (SuperPackets::new(most), 0);
         let mut text = String::new();

@@ -2,7 +2,7 @@
 
 use crate::seq::Offset;
 
-/// One in the integers of Linux (`DCTCP_MAX_ALPHA`).
+/// Value of alpha = 1 in the integers of Linux (`DCTCP_MAX_ALPHA`).
 const ONE: u64 = 1024;
 /// Bits of [`ONE`].
 const ONE_BITS: u32 = 10;

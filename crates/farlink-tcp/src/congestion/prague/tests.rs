@@ -196,7 +196,7 @@ fn loss_halves_and_stops_growth() {
     assert_eq!(bench.prague.cwnd(), 5000);
     bench.with(|prague, cx| prague.on_recovered(cx, 4000));
     bench.ack(2 * MSS, 0);
-    // One segment to ssthresh, and 1/5 of a segment.
+    // Slow start ends at ssthresh with the first segment; the second adds 1/5 of a segment.
     assert_eq!(bench.prague.cwnd(), 5200);
     bench.with(|prague, cx| prague.on_timeout(cx, true));
     assert_eq!(bench.prague.cwnd(), MSS);
