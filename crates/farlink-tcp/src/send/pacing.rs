@@ -91,7 +91,7 @@ mod tests {
 
     /// Linux by hand at an MSS of 1,448 bytes: 100 Mbit/s are 12,207 bytes per 1/1024 s, 8 segments.
     /// 10 Mbit/s are less than one, so 2; 1 Gbit/s are limited to 64 KiB, 45 segments. At a least
-    /// RTT of 1.1 ms 64 KiB are halved twice: 16,384 more bytes.
+    /// RTT of 1,024 us 64 KiB are halved twice, which adds 16,384 bytes, and below that once.
     #[test]
     fn super_packets_have_the_size_of_linux() {
         let far = Some(Interval::from_millis(100));
@@ -102,7 +102,8 @@ mod tests {
             (100_000_000, far, 8),
             (100_000_000, None, 8),
             (1_000_000_000, far, 45),
-            (10_000_000, Some(Interval::from_micros(1_100)), 12),
+            (10_000_000, Some(Interval::from_micros(1_024)), 12),
+            (10_000_000, Some(Interval::from_micros(1_023)), 23),
             (10_000_000, Some(Interval::from_micros(400)), 45),
         ] {
             assert_eq!(segments(rate, rtt, 1448), size, "{rate} {rtt:?}");

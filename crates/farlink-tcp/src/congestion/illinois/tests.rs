@@ -79,6 +79,18 @@ fn alpha_follows_the_printed_curve() {
     }
 }
 
+/// A mean delay of at most 1 % of the largest one does not count as above the low delay.
+#[test]
+fn delays_up_to_one_percent_are_low() {
+    for arithmetic in ["exact", "linux"] {
+        for (da, is_low) in [(1_000, true), (2_000, false)] {
+            let mut control = illinois(arithmetic, 100, 0);
+            control.adapt(Interval::from_micros(da), ms(100));
+            assert_eq!(!control.state.above, is_low, "{arithmetic} {da}");
+        }
+    }
+}
+
 /// beta is 1/8 up to 10 ms, 1/2 from 80 ms, and linear between: at 45 ms 5/16.
 #[test]
 fn beta_follows_the_printed_curve() {

@@ -154,6 +154,14 @@ fn ledbat_has_slow_start_only_by_its_key() {
             (cwnd, rtt == 150)
         );
     }
+    // A window equal to ssthresh is beyond slow start.
+    for (ssthresh, begins) in [(10 * MSS, false), (10 * MSS + 1, true)] {
+        let own = Control::new(&LEDBAT).with("slow_start", Setting::Flag(true));
+        assert_eq!(
+            Ledbat::new(&own, start(10, ssthresh)).in_slow_start(),
+            begins
+        );
+    }
     let mut control = ledbat(10, true);
     control.save();
     control.on_loss(&cx(&srtt, 0, 10 * MSS), &LOSS);
