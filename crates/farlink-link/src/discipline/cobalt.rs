@@ -115,3 +115,50 @@ impl Cobalt {
         head
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::tests::{at, packet, random};
+    use farlink_tcp::Ecn;
+
+    const CONFIG: CobaltConfig = CobaltConfig {
+        target: Interval::from_millis(5),
+        interval: Interval::from_millis(100),
+        packet_time: Interval::from_millis(1),
+        ecn: true,
+    };
+
+    /// Returns the state after a decision on a packet that waited `sojourn` ms.
+    fn after(sojourn: u64, busy_flows: u32) -> Cobalt {
+        let mut cobalt = Cobalt::default();
+        let waiting = packet(0, 1500, 1, at(1000 - sojourn), Ecn::NotEct);
+        let head = cobalt.decide(&CONFIG, &waiting, at(1000), busy_flows, &mut random());
+        assert_eq!(head, Head::Keep);
+        cobalt
+    }
+
+    /// A sojourn time is a queue above the target, and above two packet times of each busy flow.
+    #[test]
+    fn queue_begins_above_the_target_and_two_packets_of_each_flow() {
+        for (sojourn, busy_flows, queues) in [
+            (5, 1, false),
+            (6, 1, true),
+            (10, 5, false),
+            (11, 5, true),
+            (4, 2, false),
+        ] {
+            assert_eq!(
+                after(sojourn, busy_flows).dropping,
+                queues,
+                "{sojourn} {busy_flows}"
+            );
+        }
+    }
+
+    #[test]
+    fn first_drop_waits_for_an_interval_while_nothing_was_dropped() {
+        let cobalt = after(1, 1);
+        assert_eq!((cobalt.count, cobalt.drop_next), (0, at(1100)));
+    }
+}

@@ -327,3 +327,78 @@ impl Fair {
         delays.max().unwrap_or(Interval::ZERO)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::tests::{at, packet, random};
+    use farlink_tcp::Ecn;
+
+    fn fair(law: FairQueue, quantum: u32, sparse_first: bool) -> Fair {
+        let config = FairConfig {
+            queues: 1024,
+            quantum,
+            sparse_first,
+            law,
+            seed: 1,
+        };
+        Fair::new(config, QueueLimit::Unlimited, random())
+    }
+
+    fn put(queue: &mut Fair, flow: u64, len: u32) {
+        let waiting = packet(0, len, flow, at(0), Ecn::NotEct);
+        queue.enqueue(at(0), waiting, &mut Vec::new());
+    }
+
+    fn take(queue: &mut Fair) -> Option<u64> {
+        let leaving = queue.dequeue(at(0), &mut Vec::new());
+        leaving.map(|leaving| leaving.waiting.flow)
+    }
+
+    #[test]
+    fn a_packet_of_a_whole_quantum_ends_the_turn() {
+        let mut queue = fair(FairQueue::Plain, 1500, false);
+        for flow in [1, 1, 1, 2, 2, 2] {
+            put(&mut queue, flow, 1500);
+        }
+        let order: Vec<_> = std::iter::from_fn(|| take(&mut queue)).collect();
+        assert_eq!(order, [1, 2, 1, 2, 1, 2]);
+    }
+
+    /// A flow that emptied its queue passes the list of old flows before it is new again (RFC 8290,
+    /// 4.2).
+    #[test]
+    fn a_flow_that_comes_back_at_once_is_not_new() {
+        let mut queue = fair(FairQueue::Plain, 4500, true);
+        for _ in 0..10 {
+            put(&mut queue, 1, 1500);
+        }
+        // The quantum of flow 1 is used up, so flow 1 is old from its next turn on.
+        assert_eq!([(); 3].map(|()| take(&mut queue)), [Some(1); 3]);
+        put(&mut queue, 2, 100);
+        assert_eq!([take(&mut queue), take(&mut queue)], [Some(2), Some(1)]);
+        put(&mut queue, 2, 100);
+        assert_eq!(take(&mut queue), Some(1));
+    }
+
+    #[test]
+    fn cobalt_never_drops_the_last_packet_of_a_flow() {
+        let config = CobaltConfig {
+            target: Interval::from_millis(5),
+            interval: Interval::from_millis(100),
+            packet_time: Interval::from_millis(1),
+            ecn: false,
+        };
+        let mut queue = fair(FairQueue::Cobalt(config), 1514, true);
+        put(&mut queue, 1, 1500);
+        put(&mut queue, 1, 1500);
+        let place = queue.place(1) as usize;
+        let mut blue = Cobalt::default();
+        blue.blue = 1.0;
+        queue.flows[place].law = Law::Cobalt(blue);
+        let mut drops = Vec::new();
+        assert!(queue.dequeue(at(0), &mut drops).is_some());
+        assert_eq!(drops.len(), 1);
+        assert_eq!(queue.queued().0, 0);
+    }
+}

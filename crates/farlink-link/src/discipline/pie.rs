@@ -239,3 +239,74 @@ impl Pie {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::tests::random;
+
+    fn controller(probability: f64) -> (PieConfig, Controller) {
+        let config = PieConfig::default();
+        let mut controller = Controller::new(&config);
+        controller.burst = Interval::ZERO;
+        controller.probability = probability;
+        (config, controller)
+    }
+
+    #[test]
+    fn steps_are_divided_as_in_the_table_of_rfc_8033() {
+        for (probability, divisor) in [
+            (5e-7, 2048.0),
+            (5e-6, 512.0),
+            (5e-5, 128.0),
+            (5e-4, 32.0),
+            (5e-3, 8.0),
+            (5e-2, 2.0),
+            (5e-1, 1.0),
+        ] {
+            assert!(
+                (scale(probability) * divisor - 1.0).abs() < 1e-12,
+                "{probability}"
+            );
+        }
+    }
+
+    /// An empty queue takes alpha times the target off, and 2 % of the rest.
+    #[test]
+    fn probability_decays_at_an_empty_queue() {
+        let (config, mut controller) = controller(0.5);
+        controller.update(&config);
+        let expected = (0.5 - config.alpha * 0.015) * 0.98;
+        assert!((controller.probability - expected).abs() < 1e-12);
+    }
+
+    #[test]
+    fn short_queues_and_small_probabilities_drop_nothing() {
+        let select = |probability, previous, bytes| {
+            let (config, mut controller) = controller(probability);
+            controller.previous = Interval::from_micros(previous);
+            controller.accumulated = 8.5;
+            controller.selects(&config, bytes, &mut random())
+        };
+        let long = 2 * MEAN_PACKET + 1;
+        // Half of the target is 7.5 ms.
+        assert!(select(0.19, 7_500, long));
+        assert!(!select(0.19, 7_499, long));
+        assert!(select(0.2, 7_499, long));
+        assert!(!select(0.2, 7_500, 2 * MEAN_PACKET));
+    }
+
+    #[test]
+    fn a_packet_is_dropped_once_the_probabilities_add_up_to_eight_and_a_half() {
+        for (sum, drops) in [(8.4, false), (8.5, true)] {
+            let (config, mut controller) = controller(1e-12);
+            controller.previous = config.target;
+            controller.accumulated = sum;
+            assert_eq!(
+                controller.selects(&config, 100_000, &mut random()),
+                drops,
+                "{sum}"
+            );
+        }
+    }
+}

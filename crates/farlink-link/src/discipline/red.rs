@@ -221,3 +221,35 @@ impl Red {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::tests::{at, random, red_config};
+
+    /// Floyd, Gummadi and Shenker 2001, 4.2: the mean is kept between 40 and 60 % of the way from
+    /// the lower to the upper threshold (9 and 11 of 5 to 15 packets).
+    #[test]
+    fn adaptive_red_keeps_the_mean_in_the_middle() {
+        for (mean, before, after) in [
+            (11.5, 0.02, 0.025),
+            (11.5, 0.1, 0.11),
+            (11.5, 0.501, 0.501),
+            (10.9, 0.1, 0.1),
+            (9.1, 0.1, 0.1),
+            (8.5, 0.1, 0.09),
+            (8.5, 0.0099, 0.0099),
+        ] {
+            let config = RedConfig {
+                adaptive: true,
+                probability: before,
+                ..red_config()
+            };
+            let mut queue = Red::new(config, QueueLimit::Unlimited, random());
+            queue.mean = mean;
+            queue.adapt(at(500));
+            let got = queue.probability_at_max();
+            assert!((got - after).abs() < 1e-12, "{mean} {before}: {got}");
+        }
+    }
+}

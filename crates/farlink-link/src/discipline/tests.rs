@@ -117,6 +117,26 @@ fn codel_drops_nothing_below_the_target_or_with_one_packet_behind() {
     assert!(drops.is_empty());
 }
 
+/// RFC 8289, 5.5: at most an MTU behind a packet is no standing queue.
+#[test]
+fn codel_drops_nothing_with_exactly_an_mtu_behind() {
+    for (mtu, count) in [(1500, 0), (1499, 1)] {
+        let config = CodelConfig {
+            mtu,
+            ..CodelConfig::default()
+        };
+        let mut queue = Codel::new(config, QueueLimit::Unlimited);
+        let mut drops = Vec::new();
+        for number in 0..4 {
+            queue.enqueue(packet(number, 1500, 1, at(0), Ecn::NotEct), &mut drops);
+        }
+        for ms in [10, 20, 200] {
+            queue.dequeue(at(ms), &mut drops);
+        }
+        assert_eq!(drops.len(), count, "{mtu}");
+    }
+}
+
 #[test]
 fn codel_resumes_its_rate_soon_after_it_stopped_and_starts_anew_later() {
     for (pause, resumed) in [(500, true), (5000, false)] {
