@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,6 +139,8 @@ def _build(targets: list[str]) -> int:
         name = ("--compatibility", TARGETS[target], "--out", DIST)
         call(*maturin, "build", *options, *name, env=environment)
     call(*maturin, "sdist", "--out", DIST)
+    for wheel in DIST.glob("farlink-*.whl"):
+        _compress(wheel)
     sizes = {path: path.stat().st_size for path in sorted(DIST.glob("farlink-*"))}
     for path_of, size in sizes.items():
         say(f"{size:>10,} bytes  {path_of.relative_to(ROOT)}")
@@ -145,6 +148,18 @@ def _build(targets: list[str]) -> int:
         say(f"a wheel has more than {LARGEST:,} bytes", error=True)
         return 1
     return 0
+
+
+def _compress(wheel: Path) -> None:
+    """Compresses a wheel's files again with Zopfli, which takes 5 % off its size."""
+    from zopfli import ZipFile
+
+    say(f"compressing {wheel.name}")
+    smaller = wheel.with_suffix(".tmp")
+    with zipfile.ZipFile(wheel) as old, ZipFile(smaller, "w", zipfile.ZIP_DEFLATED) as new:
+        for info in old.infolist():
+            new.writestr(info, old.read(info))
+    smaller.replace(wheel)
 
 
 def _try(wheel: Path) -> int:
