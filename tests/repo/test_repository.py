@@ -224,14 +224,15 @@ def cargo_dependencies() -> set[str]:
 
 
 def python_dependencies(*, extras: bool = True) -> set[str]:
-    """Return the run-time, build and development requirements in pyproject.toml."""
+    """Return the run-time, build, development and wheel requirements in pyproject.toml."""
     project = manifest("pyproject.toml")
     requirements = list(project["project"].get("dependencies", []))
     requirements += project["build-system"]["requires"]
     if extras:
         for name, group in project["project"].get("optional-dependencies", {}).items():
             requirements += group if name != "all" else []  # this extra names the other extras
-    requirements += project["dependency-groups"]["development"]
+    for group in ("development", "wheels"):
+        requirements += project["dependency-groups"][group]
     return {
         normalised(re.split(r"[^\w.-]", requirement, maxsplit=1)[0]) for requirement in requirements
     }
