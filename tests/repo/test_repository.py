@@ -61,7 +61,11 @@ def test_every_direct_dependency_says_what_it_earns() -> None:
     listed = [name for name, _, _ in rows]
     assert sorted(set(listed)) == sorted(listed), "a dependency is listed twice"
     assert set(listed) == (
-        cargo_dependencies() | python_dependencies() | documentation() | web_dependencies()
+        cargo_dependencies()
+        | python_dependencies()
+        | group("docs")
+        | group("wheels")
+        | web_dependencies()
     )
 
 
@@ -148,7 +152,7 @@ def test_every_clause_needs_a_permissive_choice(expression: str | None) -> None:
 def test_the_lock_pins_every_package_and_holds_every_direct_one() -> None:
     # Extras are optional; tests that need an extra are skipped without it.
     assert python_dependencies(extras=False) <= pinned("requirements-dev.lock")
-    docs = {normalised(requirement) for requirement in documentation()}
+    docs = {normalised(requirement) for requirement in group("docs")}
     assert docs <= pinned("requirements-docs.lock")
     assert not docs & pinned("requirements-dev.lock")
 
@@ -161,10 +165,10 @@ def pinned(lock: str) -> set[str]:
     return {normalised(match[1]) for match in matches if match}
 
 
-def documentation() -> set[str]:
-    """Return the packages that build the documentation site."""
-    group = manifest("pyproject.toml")["dependency-groups"]["docs"]
-    return {re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in group}
+def group(name: str) -> set[str]:
+    """Return the packages of a dependency group of pyproject.toml."""
+    requirements = manifest("pyproject.toml")["dependency-groups"][name]
+    return {re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in requirements}
 
 
 def web_manifest(name: str) -> dict[str, Any]:
@@ -224,15 +228,14 @@ def cargo_dependencies() -> set[str]:
 
 
 def python_dependencies(*, extras: bool = True) -> set[str]:
-    """Return the run-time, build, development and wheel requirements in pyproject.toml."""
+    """Return the run-time, build and development requirements in pyproject.toml."""
     project = manifest("pyproject.toml")
     requirements = list(project["project"].get("dependencies", []))
     requirements += project["build-system"]["requires"]
     if extras:
         for name, group in project["project"].get("optional-dependencies", {}).items():
             requirements += group if name != "all" else []  # this extra names the other extras
-    for group in ("development", "wheels"):
-        requirements += project["dependency-groups"][group]
+    requirements += project["dependency-groups"]["development"]
     return {
         normalised(re.split(r"[^\w.-]", requirement, maxsplit=1)[0]) for requirement in requirements
     }
