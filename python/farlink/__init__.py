@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from farlink import machines as machines
     from farlink import orbit as orbit
     from farlink import overlay as overlay
+    from farlink import recordings as recordings
     from farlink import studies as studies
     from farlink.advice import Advice, advise
     from farlink.api import load, presets, profiles, run, scenarios, schema, trajectory, variants
@@ -137,6 +138,7 @@ _MODULES = {
     "machines",
     "orbit",
     "overlay",
+    "recordings",
     "studies",
 }
 """Modules that the documents name `farlink.NAME`."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import recorded_files
 from farlink.cli import channels, commands, lists, main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,6 +68,10 @@ def test_an_example_of_help_runs(
     if ".csv" in line and " fit " in line:
         rows = [f"{n / 50},{'' if n % 9 == 0 else n / 50 + 0.1}" for n in range(400)]
         Path("sent-and-received.csv").write_text("sent,received\n" + "\n".join(rows), "utf-8")
+    if " import " in line or " export " in line:
+        Path("irtt.json").write_text(recorded_files.irtt(20), "utf-8")
+    if " export " in line:
+        assert code_of(*shlex.split(channels.EXAMPLES["import"])[1:]) == 0
     if " pack " in line or " verify " in line:
         small = ["--set", "flows.0.size=20 kB", "--quiet"]
         assert code_of("run", "geo-lossy", *small, "--out", "results") == 0

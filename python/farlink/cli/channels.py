@@ -1,4 +1,4 @@
-"""The group `farlink channels`: sample a channel, or make one from captures, rain or orbits."""
+"""The group `farlink channels`: sample a channel, or make one from measurements or a model."""
 
 import typer
 
@@ -7,12 +7,15 @@ from farlink.cli.channel import channel
 from farlink.cli.fit import fit
 from farlink.cli.orbit import orbit
 from farlink.cli.rain import rain
+from farlink.cli.recordings import export_recording, import_recording
 
 __all__ = ["EXAMPLES", "app"]
 
 EXAMPLES = {
     "sample": "farlink channels sample geo-bursts --packets 20000",
     "fit": "farlink channels fit sent-and-received.csv",
+    "import": "farlink channels import irtt irtt.json --out starlink",
+    "export": "farlink channels export mahimahi starlink --out traces",
     "rain": "farlink channels rain --at 49.3,-123.1 --frequency 20GHz --elevation 30 --margin 6",
     "orbit": "farlink channels orbit example --at 47.4,8.5 --out delay.csv",
 }
@@ -21,8 +24,17 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="Sample a channel, or make one from measurements, rain or orbits.",
+    help="Sample a channel, or make one from measurements, recordings, rain or orbits.",
 )
 
-for _name, _function in (("sample", channel), ("fit", fit), ("rain", rain), ("orbit", orbit)):
+_COMMANDS = {
+    "sample": channel,
+    "fit": fit,
+    "import": import_recording,
+    "export": export_recording,
+    "rain": rain,
+    "orbit": orbit,
+}
+
+for _name, _function in _COMMANDS.items():
     app.command(_name, epilog=text.example(EXAMPLES[_name]))(_function)

@@ -69,6 +69,8 @@ _ALIASES = {
     "fit": "channels fit",
     "rain": "channels rain",
     "orbit": "channels orbit",
+    "import": "channels import",
+    "export": "channels export",
     "show": "list show",
     "scenarios": "list scenarios",
     "presets": "list presets",
@@ -76,7 +78,7 @@ _ALIASES = {
     "metrics": "list metrics",
     "schema": "list schema",
 }
-"""Former names of commands that are now in a group. They still work but are not listed."""
+"""Short and former names of commands in a group. They work but are not listed."""
 
 
 _WHOLE = 1000
