@@ -41,7 +41,7 @@ pub(super) struct End {
     chunk: u64,
     pause: Interval,
     writes_at: Instant,
-    /// Bytes received, and whether all of them were correct.
+    /// Number of received bytes; `correct` is set while all of them were correct.
     pub(super) received: u64,
     pub(super) correct: bool,
     pub(super) closed: Option<CloseReason>,

@@ -16,9 +16,9 @@ pub struct Limits {
     pub connections: usize,
     /// Idle time after which a connection's state may be removed.
     pub idle: Interval,
-    /// Number of data segments towards the wireless side, counted from the start of a connection,
-    /// without any ACK, after which the agent assumes that ACKs take another path. It then forwards
-    /// the connection unread until it sees an ACK.
+    /// Number of data segments towards the wireless side without any ACK, counted from the start of
+    /// a connection. At this number the agent assumes that ACKs take another path, and forwards the
+    /// connection unread until it sees an ACK.
     pub blind_after: u32,
 }
 
@@ -37,7 +37,7 @@ impl Default for Limits {
     }
 }
 
-/// State that an agent has for one connection.
+/// Per-connection state of an agent.
 pub trait AgentState: Default {
     /// Returns the bytes of cached packets in this state.
     fn bytes(&self) -> u64 {
@@ -62,8 +62,7 @@ pub struct Connections<S> {
     opened: u64,
     /// Number of packets (or transferred connections) that found no room for state.
     refused: u64,
-    /// Number of connections given up because `blind_after` data segments passed without an ACK:
-    /// ACKs take another path.
+    /// Number of connections given up because `blind_after` data segments passed without an ACK.
     blind: u64,
     /// Set while the agent is switched off; no state is created then.
     off: bool,
@@ -74,8 +73,8 @@ struct Entry<S> {
     ends: Ends,
     state: S,
     last: Instant,
-    /// For each side, the sequence number after its FIN, and whether that FIN is acknowledged.
-    /// Index 0 is the wireless side.
+    /// Per side: the sequence number after its FIN, and whether that FIN is acknowledged. Index 0
+    /// is the wireless side.
     fins: [Option<Seq>; 2],
     fins_acked: [bool; 2],
     /// Set once an ACK from the wireless side was entry.
@@ -256,7 +255,8 @@ impl<S: AgentState> Connections<S> {
         }
     }
 
-    /// Switches the agent. Off, it removes all state and creates none; on, it begins without state.
+    /// Switches the agent off or on. Switching it off removes all state. While it is off, no state
+    /// is created.
     pub fn switch(&mut self, on: bool) {
         self.off = !on;
         self.clear();
@@ -385,7 +385,7 @@ mod tests {
     const TO: Crossing = Crossing::ToWireless;
     const FROM: Crossing = Crossing::FromWireless;
 
-    /// Counts the segments of a connection in its state; returns 0 for a connection without state.
+    /// Counts a segment in the connection's state. Returns 0 for a connection without state.
     fn count(
         all: &mut Connections<u32>,
         (now, port): (Instant, u16),

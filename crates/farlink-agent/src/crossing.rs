@@ -10,7 +10,7 @@ use std::net::IpAddr;
 pub enum Crossing {
     /// Towards the wireless link.
     ToWireless,
-    /// From the wireless link.
+    /// Packet from the wireless link.
     FromWireless,
     /// Between two other links of the node.
     Beside,

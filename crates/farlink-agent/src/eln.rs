@@ -15,7 +15,7 @@ use farlink_wire::MAX_OPTIONS_LEN;
 use farlink_wire::id::{NodeId, PacketId};
 
 /// Maximum number of recorded ranges per connection. Each hole left by a loss in front of the agent
-/// begins another range. Data beyond the limit counts as data that did not pass.
+/// begins another range. Data beyond the limit is treated as lost in front of the agent.
 const MAX_RANGES: usize = 1024;
 
 /// Agent for explicit loss notification.
@@ -34,7 +34,8 @@ pub struct Eln {
 struct Passed {
     /// Sequence ranges (start, end), disjoint and in order.
     ranges: Vec<(Seq, Seq)>,
-    /// Ranges that passed after later data: they fill holes left by losses in front of the agent.
+    /// Ranges that passed later than data above them: they fill holes left by losses in front of
+    /// the agent.
     filled: Vec<(Seq, Seq)>,
     /// Last ACK with its window.
     last: Option<(Seq, u16)>,
@@ -218,7 +219,7 @@ impl Passed {
             return;
         };
         let (left, right) = self.ranges.remove(at);
-        // Inserting in this order keeps the ranges in order.
+        // The ranges stay sorted if the right part is inserted first.
         if right.diff(end) > 0 {
             self.ranges.insert(at, (end, right));
         }

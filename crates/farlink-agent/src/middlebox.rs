@@ -10,7 +10,7 @@ use std::any::Any;
 
 printable!(Agent);
 
-/// Name that an agent gives to a packet whose events it follows.
+/// Identifier that an agent gives to a packet to receive its events.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Tag(pub u64);
 
@@ -34,11 +34,12 @@ pub enum Verdict {
 pub struct Injection {
     /// Packet to send.
     pub packet: Packet,
-    /// Set if the packet precedes all packets that wait for its link, if the link allows it.
+    /// Set if the packet precedes all packets that wait for its link. The link's scheduler must
+    /// allow this.
     pub ahead: bool,
     /// Tag under which the packet's fate at the link is reported, if wanted.
     pub follow: Option<Tag>,
-    /// Reason of the packet, and whether some of its data was sent before.
+    /// Reason of the packet, and whether some of its data is a retransmission.
     pub why: (Reason, bool),
 }
 
@@ -59,11 +60,11 @@ pub enum Action {
 /// Event of a followed packet at its link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkEvent {
-    /// The packet was sent for the first time; its last bit leaves the transmitter at this time.
+    /// First transmission of the packet; its last bit leaves the transmitter at this time.
     Departed(Instant),
-    /// The protocol of the link retransmitted the packet; its last bit left at this time.
+    /// Retransmission of the packet by the link's protocol; its last bit leaves at this time.
     Retransmitted(Instant),
-    /// The packet is not sent: the queue refused it, or it was dropped at the node.
+    /// Loss of the packet before transmission: the queue refused it, or it was dropped at the node.
     Refused,
 }
 
@@ -86,11 +87,11 @@ pub enum Act {
     Partial,
     /// Notified the sender of a bad state.
     Notice,
-    /// Assumed that ACKs take another path.
+    /// Assumption that the connection's ACKs take another path.
     Blind,
-    /// Acknowledged data in the name of its receiver.
+    /// Acknowledgment of data in the receiver's name.
     Acknowledge,
-    /// Sent data of one half of a split connection to the other half or to an end.
+    /// Transmission of data of one half of a split connection to the other half or to an end.
     Relay,
     /// Reset both ends of a connection.
     Reset,
@@ -149,8 +150,8 @@ pub struct Note {
     pub seq: Seq,
 }
 
-/// Returns the reason of a packet that an agent made from its copies and counters, and whether its
-/// data was sent before.
+/// Returns the reason of a packet that an agent made from its copies and counters. The flag is set
+/// if the packet's data was sent before.
 fn reason_of(packet: &Packet) -> (Reason, bool) {
     let Some(segment) = packet.tcp() else {
         return (Reason::Icmp, false);
@@ -189,7 +190,7 @@ impl Out {
     }
 
     /// Sends a packet behind the packets that wait for the link, for the reason in `why`. The flag
-    /// in `why` is set if some of its data was sent before.
+    /// in `why` is set if some of the packet's data was sent before.
     pub fn inject_because(&mut self, packet: Packet, why: (Reason, bool)) {
         self.actions.push(Action::Inject(Injection {
             packet,
@@ -241,8 +242,8 @@ pub struct TransferredState {
 
 /// Agent at a node. Packets that an agent sends do not pass through other agents of the node.
 pub trait Agent: Printable + Send {
-    /// Handles a packet that crosses the node. Packets that neither come from the wireless link nor
-    /// go to it pass.
+    /// Handles a packet that crosses the node. A packet that neither comes from the wireless link
+    /// nor goes to it is forwarded.
     fn cross(
         &mut self,
         now: Instant,

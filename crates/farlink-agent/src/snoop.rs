@@ -312,7 +312,7 @@ fn request_retransmission(
     counts: &mut Counts,
     out: &mut Out,
 ) {
-    // Whether or not the retransmission arrives, the restarted timer covers it.
+    // The restarted timer covers the packet even if the retransmission is lost.
     flow.repair(now, seq);
     if let Some((acked, _)) = flow.acked
         && let Some(packet) = from_far_end(flow, acked, |options| options.eln = true)
@@ -353,7 +353,7 @@ fn notify_sender(
     }
 }
 
-/// Returns a bare ACK as the far end would send it.
+/// Returns a bare ACK in the name of the far end.
 fn from_far_end(
     flow: &Flow,
     ack: Seq,

@@ -41,7 +41,7 @@ impl Timers {
             }
             self.entries.pop();
             let first = &mut self.first[place as usize];
-            // An entry other than the earliest is stale.
+            // Stale entry: its connection has a later deadline.
             if *first == at {
                 *first = Instant::MAX;
                 return Some(place);

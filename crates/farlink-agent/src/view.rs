@@ -32,7 +32,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the packet's TCP segment. A segment of a raw packet has only the length of its body.
+    /// Returns the packet's TCP segment; the body of a raw packet is represented by its length.
     /// Returns `None` if the packet is unreadable: not TCP, fragmented, encrypted or corrupted.
     pub fn segment(&mut self) -> Option<&Segment> {
         self.read();
@@ -158,7 +158,7 @@ fn is_whole(packet: &Packet) -> bool {
     !packet.corrupt && packet.piece.is_none()
 }
 
-/// Source, destination and form of a packet. An agent sends packets on it in the name of an end.
+/// Source, destination and form of the packets that an agent sends in the name of an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Path {
     src: NodeId,
@@ -214,11 +214,11 @@ impl Path {
         self.form(segment, None)
     }
 
-    /// Builds a packet with an identification. Routers may fragment an IPv4 packet of this kind,
-    /// because an agent that sends in an end's name gets no notice of a packet that is too long.
+    /// Builds a packet with an identification, which routers may fragment if it is IPv4. An agent
+    /// that sends in an end's name gets no notice of a packet that is too long.
     ///
     /// # Errors
-    /// As [`Self::packet`].
+    /// Fails in the cases of [`Self::packet`].
     pub fn packet_to_cut(self, segment: Segment, ident: u16) -> Result<Packet, WireError> {
         self.form(segment, Some(ident))
     }

@@ -7,9 +7,9 @@
 use crate::rng::Stream;
 use farlink_tcp::Interval;
 
-/// Empirical distribution function: pairs of a value and the share of values up to it, both rising,
-/// with 1 as the last share. It is linear between two points; the first share is the probability of
-/// the first value itself.
+/// Empirical distribution function: pairs of a value and the share of values up to it. Both rise,
+/// and the last share is 1. Between two points the function is linear. The first share is the
+/// probability of the first value itself.
 pub type Points = &'static [(f64, f64)];
 
 /// Distribution of a positive number.
@@ -245,7 +245,7 @@ mod tests {
         let all = draws(distribution);
         let median = 20.0 / 0.5f64.exp();
         up_to(&all, median, 0.5);
-        // One deviation each way.
+        // One standard deviation above and below the median.
         up_to(&all, median * 1.0f64.exp(), 0.841_344_746);
         up_to(&all, median / 1.0f64.exp(), 0.158_655_254);
         let deviation = 20.0 * (1.0f64.exp() - 1.0).sqrt();

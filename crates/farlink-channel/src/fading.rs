@@ -41,8 +41,8 @@ impl Margin {
         -libm::expm1(-1.0 / self.0)
     }
 
-    /// Returns the fades begun per second at the Doppler frequency `doppler` in Hz: sqrt(2 pi) fd r
-    /// exp(-r^2) with r = sqrt(1 / F) (Jakes 1974, eq. 1.3-35).
+    /// Returns the rate at which fades begin (1/s) at the Doppler frequency `doppler` (Hz): sqrt(2
+    /// pi) fd r exp(-r^2) with r = sqrt(1 / F) (Jakes 1974, eq. 1.3-35).
     pub fn crossing_rate(self, doppler: f64) -> f64 {
         libm::sqrt(TAU / self.0) * doppler * libm::exp(-1.0 / self.0)
     }
@@ -53,14 +53,14 @@ impl Margin {
         self.share() / self.crossing_rate(doppler)
     }
 
-    /// Returns the probability that the signal leaves a fade: it is not in a fade at a time at
-    /// which its correlation with now is `rho`, given that it is in a fade now. This is beta = 1 -
-    /// P_BB of Zorzi, Rao and Milstein (1995).
+    /// Returns the probability that a signal in a fade is out of it at a time whose correlation
+    /// with the present is `rho`. This is beta = 1 - P_BB of Zorzi, Rao and Milstein (1995).
     ///
-    /// With theta = sqrt(2 / F / (1 - rho^2)) they write beta = (Q(theta, rho theta) - Q(rho theta,
-    /// theta)) / (exp(1 / F) - 1), where Q is Marcum's function. With the finite-range integrals of
-    /// Q (Simon and Alouini 1998) the difference is the mean over phi of (1 - exp(-w / F)) / w with
-    /// w = (1 + 2 rho sin phi + rho^2) / (1 - rho^2), which has no cancellation.
+    /// With theta = sqrt(2 / F / (1 - rho^2)) the paper has beta = (Q(theta, rho theta) - Q(rho
+    /// theta, theta)) / (exp(1 / F) - 1), where Q is Marcum's function. With the finite-range
+    /// integrals of Q (Simon and Alouini 1998) the difference becomes the mean over phi of (1 -
+    /// exp(-w / F)) / w with w = (1 + 2 rho sin phi + rho^2) / (1 - rho^2). This form has no
+    /// cancellation.
     pub fn leaves_fade(self, rho: f64) -> f64 {
         let rho = libm::fabs(rho);
         if rho >= 1.0 {
@@ -180,9 +180,9 @@ mod tests {
         }
     }
 
-    /// Table 5 is right except for two misprints (1 / beta of row 7; P_GG and alpha of row 8, which
-    /// are those of row 6) and two values that the authors computed less exactly than they printed
-    /// them (rows 2 and 5).
+    /// Table 5 is right except in four places. 1 / beta of row 7 is misprinted, and row 8 repeats
+    /// P_GG and alpha of row 6. In rows 2 and 5 the authors' computation is less exact than the
+    /// printed digits.
     #[test]
     fn table_5_is_reproduced_and_its_misprints_are_shown() {
         // The tolerance is two units of the last printed digit.
@@ -214,7 +214,7 @@ mod tests {
         // Correct values in place of the misprints.
         assert!((row(6)[5] - 1.00119).abs() < 5e-6);
         assert!((row(7)[1] - 0.990_019).abs() < 5e-7 && (row(7)[3] - 0.009_981).abs() < 5e-7);
-        // As printed, row 8 would lose 5.7 % of the packets instead of 1 %.
+        // With the printed values row 8 would lose 5.7 % of the packets instead of 1 %.
         let stationary = PRINTED[7][3] / (PRINTED[7][3] + PRINTED[7][4]);
         assert!((stationary - 0.0569).abs() < 5e-5, "{stationary}");
         assert_eq!(PRINTED[7][1], PRINTED[5][1]);

@@ -10,14 +10,14 @@ pub const MAX_SYMBOL_BITS: u32 = 16;
 /// Maximum number of symbols that a code may send per symbol of data.
 pub const MAX_EXPANSION: u32 = 100;
 
-/// Systematic block code: `k` symbols of data become a block of `n` symbols, of which any
-/// `correctable` may be wrong. The decoder detects a block with more wrong symbols.
+/// Systematic block code: `k` symbols of data become a block of `n` symbols. The decoder corrects
+/// up to `correctable` wrong symbols, and detects a block with more of them.
 ///
 /// Reed-Solomon codes correct t = (n - k) / 2 symbols of m bits (Reed and Solomon 1960). With
 /// symbols of one bit the code is binary, such as BCH.
 ///
 /// Each packet begins a new block. Its last block is shortened (the virtual fill of CCSDS 131.0-B):
-/// missing data symbols are not sent, the n - k check symbols are.
+/// missing data symbols are not sent, but all n - k check symbols are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockCode {
     n: u32,
@@ -61,11 +61,12 @@ pub enum FecError {
 }
 
 impl BlockCode {
-    /// Creates a code of `n` symbols of `symbol_bits` bits, `k` of them data, that corrects
+    /// Creates a code with `n` symbols of `symbol_bits` bits, `k` of them data. The code corrects
     /// `correctable` symbols of each block.
     ///
     /// # Errors
-    /// If the numbers are impossible: a code of distance d corrects (d - 1) / 2 symbols, and d <= n
+    /// If the numbers are impossible. A code of distance d corrects (d - 1) / 2 symbols, and d <= n
+    /// - k + 1.
     /// - k + 1 (Singleton 1964).
     pub fn new(n: u32, k: u32, symbol_bits: u32, correctable: u32) -> Result<Self, FecError> {
         if k == 0 || k >= n || n > MAX_SYMBOLS {
@@ -104,7 +105,7 @@ impl BlockCode {
     }
 
     /// Returns the bytes that a packet of `bytes` takes on the wire with its check symbols, rounded
-    /// up to whole bytes.
+    /// up to a byte.
     #[inline]
     pub fn wire(self, bytes: u32) -> u32 {
         let checks = u64::from(self.n - self.k);
@@ -142,7 +143,7 @@ impl BlockCode {
             return 0.0;
         };
         let last = self.undecodable(self.symbols(bytes) - whole * u64::from(self.k), ber);
-        // This is 1 - (1 - whole block)^whole (1 - last), without cancellation for a small loss.
+        // 1 - (1 - whole block)^whole (1 - last), in a form without cancellation for a small loss.
         let kept = if whole == 0 {
             0.0
         } else {

@@ -36,8 +36,8 @@ impl Passes {
         TAU * libm::sqrt(r * r * r / MU)
     }
 
-    /// Returns the angular speed over the ground in rad/s: that of the orbit minus the component
-    /// omega_E cos i of the Earth's rotation (Ali, Al-Dhahir, Hershey 1999).
+    /// Returns the angular speed over the ground in rad/s: the speed of the orbit minus the
+    /// component omega_E cos i of the Earth's rotation (Ali, Al-Dhahir, Hershey 1999).
     pub fn speed(&self) -> f64 {
         let along = self
             .inclination
@@ -79,8 +79,8 @@ impl Passes {
         self.range(2.0 * libm::asin(libm::sqrt(square.clamp(0.0, 1.0))))
     }
 
-    /// Returns whether a pass is possible: its top is above the least elevation, and the satellite
-    /// is faster than the ground.
+    /// Returns whether a pass is possible. Its highest point must be above the least elevation, and
+    /// the satellite must be faster than the ground.
     pub fn is_possible(&self) -> bool {
         let elevations = 0.0..=FRAC_PI_2;
         elevations.contains(&self.min_elevation)
@@ -152,7 +152,7 @@ mod tests {
         let arc = 2.0 * pass.central_angle(pass.min_elevation);
         let share = pass.duration() / pass.period();
         assert!((share - arc / TAU).abs() < 1e-12);
-        // 16.9 of 360 degrees take 4.49 minutes; the rotation of the Earth lengthens passes of
+        // 16.9 of 360 degrees take 4.49 minutes. The Earth's rotation lengthens passes of
         // satellites that fly east.
         assert!(
             (pass.duration() / 60.0 - 4.49).abs() < 0.01,

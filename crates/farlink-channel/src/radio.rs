@@ -51,8 +51,8 @@ pub enum PathLoss {
     /// Path loss of the coexistence annex of IEEE 802.15.4-2006 (E.5.3) at 2.4 GHz: 40.2 + 20 log10
     /// d dB to 8 m, 58.5 + 33 log10(d / 8) dB from there.
     Ieee802154,
-    /// 4 pi d^2 / lambda^2, as equation 4 of section 5.2.2 of Vatne and Haugen (2006) is printed:
-    /// it is inverted, and grows with distance.
+    /// Path loss 4 pi d^2 / lambda^2 as printed in equation 4 of section 5.2.2 of Vatne and Haugen
+    /// (2006). The printed fraction is inverted, so it grows with distance.
     Vatne2006Printed,
 }
 
@@ -61,8 +61,8 @@ pub enum PathLoss {
 pub enum Noise {
     /// k T in W/Hz.
     Thermal,
-    /// (bit rate / 2) k T, as Vatne and Haugen (2006) define noise (section 5.2.2, equation 5 and
-    /// Table 3). The ratio of an energy to it has a dimension.
+    /// Noise (bit rate / 2) k T as defined by Vatne and Haugen (2006; section 5.2.2, equation 5 and
+    /// Table 3). With this definition Eb / N0 has a dimension.
     Vatne2006,
 }
 
@@ -86,8 +86,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Returns the received over the sent power at `distance` metres. Below 1 m the value of 1 m is
-    /// used, because none of the models holds there.
+    /// Returns the ratio of received to sent power at `distance` metres. Below 1 m the value of 1 m
+    /// is used, because none of the models is valid there.
     pub fn path(&self, distance: f64) -> f64 {
         let d = distance.max(1.0);
         let wavelength = LIGHT / self.band.carrier();
@@ -197,8 +197,8 @@ mod tests {
         -libm::expm1(480.0 * libm::log1p(-p))
     }
 
-    /// vatne2006 sec. 5.2.2: the values that the equations were meant to give, those with a plain
-    /// N0 = k T, and those of the printed equations.
+    /// vatne2006 sec. 5.2.2 in three readings: the equations as they were meant, with a plain N0 =
+    /// k T, and as printed.
     #[test]
     fn the_budget_of_the_study_in_its_three_interpretations() {
         let meant = study(PathLoss::Friis, Noise::Vatne2006);
@@ -266,7 +266,8 @@ mod tests {
             assert!((modulation.bit_error_rate(0.0) - 0.5).abs() < 1e-12);
             assert!((modulation.mean_over_rayleigh(0.0) - 0.5).abs() < 1e-12);
         }
-        // O-QPSK of the standard is below 1e-9 above 4 dB of SNR, or 13 dB of Eb/N0.
+        // The standard's O-QPSK has a bit error rate below 1e-9 above 4 dB of SNR, which is 13 dB
+        // of Eb/N0.
         assert!(Modulation::OQpsk.bit_error_rate(at(13.05)) < 1e-9);
         assert!(Modulation::OQpsk.bit_error_rate(at(9.0)) > 1e-6);
     }

@@ -1,5 +1,5 @@
 //! Named random streams. Every random process owns one, so adding a process, a flow or another TCP
-//! changes no draw of the others.
+//! leaves the draws of the others unchanged.
 //!
 //! The state of a stream is a function of (seed, run, name) alone. Its four 64-bit words are
 //! SipHash-2-4 (Aumasson & Bernstein 2012) under the 128-bit key (seed, run) of the bytes of the
@@ -7,7 +7,6 @@
 //! (Blackman & Vigna 2021). Both, and the functions below, use whole-number arithmetic or `libm`,
 //! so a stream is the same on every machine. None of this may ever change, because saved results
 //! must re-run to the same bits; a golden test checks this.
-//! results re-run to the same bits. A golden test holds it.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -41,7 +40,7 @@ impl Probability {
     /// Creates a probability from a number in [0, 1].
     ///
     /// # Errors
-    /// If the number is outside [0, 1] or NaN.
+    /// Fails if the number is outside [0, 1] or NaN.
     pub fn new(value: f64) -> Result<Self, ProbabilityError> {
         if (0.0..=1.0).contains(&value) {
             Ok(Self::clamped(value))
@@ -55,7 +54,7 @@ impl Probability {
     pub fn clamped(value: f64) -> Self {
         let value = value.clamp(0.0, 1.0);
         // The product with a power of two is exact, and the conversion saturates. The largest
-        // number below 1 gives 2^64 - 2^11, so only 1 itself is MAX.
+        // number below 1 gives 2^64 - 2^11, so only the probability 1 gives MAX.
         Self {
             value,
             threshold: libm::round(value * TWO_POW_64) as u64,
@@ -243,8 +242,8 @@ mod tests {
         (mean, squares / f64::from(N) - mean * mean)
     }
 
-    /// Fails unless a mean of `N` draws with this deviation is within 4 standard errors. One seed
-    /// in 16,000 would fail by chance, and the seed is fixed.
+    /// Returns whether a mean of `N` draws with this deviation is within 4 standard errors of
+    /// `expected`. One seed in 16,000 would fail by chance, and the seed is fixed.
     fn near(mean: f64, expected: f64, deviation: f64) -> bool {
         (mean - expected).abs() <= 4.0 * deviation / f64::from(N).sqrt()
     }

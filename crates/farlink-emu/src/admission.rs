@@ -1,8 +1,8 @@
 //! Rate limits for handshake initiations at the unit.
 //!
-//! An initiation without a valid cookie for its source address is answered with a cookie, in a
-//! datagram no longer than the initiation. Only initiations with a valid cookie use the budget for
-//! handshakes, and each source has a share of that budget. A flood with forged source addresses
+//! An initiation without a valid cookie for its source address gets a cookie as the only answer, in
+//! a datagram no longer than the initiation. Only initiations with a valid cookie use the budget
+//! for handshakes, and each source has a share of that budget. A flood with forged source addresses
 //! therefore does not prevent gateways from joining.
 
 use crate::tunnel::{Cookie, Cookies};
@@ -74,7 +74,7 @@ impl Admission {
     /// Draws a new secret for cookies.
     ///
     /// # Errors
-    /// If the system has no random numbers.
+    /// Fails if the system has no random numbers.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             cookies: Cookies::random()?,
@@ -115,8 +115,8 @@ impl Admission {
     }
 }
 
-/// Returns the key of a source's budget: an IPv4 address, or the first 64 bits of an IPv6 address,
-/// because a host can choose the others.
+/// Returns the key of a source's budget: an IPv4 address, or the first 64 bits of an IPv6 address.
+/// A host can choose the other 64 bits itself.
 fn source(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),

@@ -1,10 +1,10 @@
 //! Compensation for tunnels: the delay that a tunnel adds to a host's packets is subtracted from
 //! the scenario's propagation delays.
 //!
-//! Only links that carry packets of this host alone are shortened: the link at the host and, while
-//! the next node has only one more link, the links that follow. The nearest link is shortened
-//! first, in both directions, until the tunnel's delay is compensated or no delay is left. Rates
-//! and queues do not change.
+//! Only links that carry no packets of other hosts are shortened. These are the link at the host
+//! and, while the next node has only one more link, the links that follow. The nearest link is
+//! shortened first, in both directions, until the tunnel's delay is compensated or no delay is
+//! left. Rates and queues do not change.
 
 use farlink_sim::scenario::Expanded;
 use farlink_tcp::Interval;
@@ -47,7 +47,8 @@ fn chain(scenario: &Expanded, node: usize) -> Vec<usize> {
         let &[(number, link)] = &ahead[..] else {
             return list;
         };
-        // An ARQ link keeps its delay. Links after another host also carry that host's packets.
+        // An ARQ link keeps its delay. Links behind another host carry that host's packets too, so
+        // they also keep their delay.
         if link.arq.is_some() || (at != node && is_host(at)) {
             return list;
         }

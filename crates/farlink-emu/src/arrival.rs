@@ -142,8 +142,8 @@ mod tests {
         assert_eq!(waited(&mut a, us(105_703)), 3);
     }
 
-    /// A signal ends the sleep without an event. Packets that arrived in between are reported by
-    /// the next poll, even if it is late.
+    /// A signal ends the sleep without an event. The next poll reports packets that arrived in
+    /// between, even if it is late.
     #[test]
     fn an_interrupted_sleep_counts_as_a_stall() {
         let mut a = Arrivals::new(1);
@@ -164,8 +164,8 @@ mod tests {
         a.drained(0, us(1502));
         a.record_poll(us(8500));
         assert_eq!(waited(&mut a, us(8502)), 7000);
-        // Device 1 was empty until the loop woke up for device 0, because the wake-up would
-        // otherwise have reported both.
+        // Device 1 was empty until the loop woke up for device 0. Otherwise the wake-up would have
+        // reported both devices.
         assert_eq!(a.read(1, us(8502)).as_nanos(), 7_002_000);
         // Device 1 is reported at every poll but never drained, so the bound keeps growing.
         a.left(1, us(8503));

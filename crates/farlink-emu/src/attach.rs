@@ -55,7 +55,7 @@ impl fmt::Display for Attach {
 pub struct Attached {
     /// Name in the scenario.
     pub host: String,
-    /// The interface, bridge or namespace that becomes the host.
+    /// Interface, bridge or namespace that becomes the host.
     pub to: Attach,
 }
 
@@ -237,8 +237,8 @@ fn has_session(name: &str) -> bool {
         let table = fs::read_to_string(format!("/proc/thread-self/net/{table}"));
         ends.extend(table.unwrap_or_default().lines().filter_map(session_in));
     }
-    // Adds the session that sshd reports (client, port, server, port), because sshd may use another
-    // port.
+    // Adds the session that sshd reports (client, port, server, port), because sshd may listen on a
+    // port other than 22.
     let session = std::env::var("SSH_CONNECTION").unwrap_or_default();
     ends.extend(
         session

@@ -127,7 +127,8 @@ impl Captures {
         if let Some(disk) = self.disk.take() {
             for (number, point) in self.points.iter_mut().enumerate() {
                 if point.pending() > 0 {
-                    // Fails only if the writer has ended; its error is returned below.
+                    // Sending fails only after the writer has ended, and the writer's error is
+                    // returned below.
                     let _ = disk.send((number, point.drain()));
                 }
             }

@@ -18,8 +18,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(5);
 /// Sends a request to the emulation whose socket is at `path`.
 ///
 /// # Errors
-/// `PermissionDenied` if the emulation belongs to another user, another kind if the emulation has
-/// ended.
+/// Fails with `PermissionDenied` if the emulation belongs to another user, and with another kind if
+/// the emulation has ended.
 pub fn ask(path: &Path, request: &Request) -> io::Result<Answer> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(TIME_LIMIT))?;
@@ -47,7 +47,7 @@ pub fn ask(path: &Path, request: &Request) -> io::Result<Answer> {
 /// program.
 ///
 /// # Errors
-/// If the program cannot be started, or a system call fails.
+/// Fails if the program cannot be started, or a system call fails.
 pub fn execute(place: &Place, argv: &[String]) -> Result<i32, EmuError> {
     let Some((program, arguments)) = argv.split_first() else {
         return Err(EmuError::Scenario("no program to run".into()));

@@ -41,7 +41,7 @@ impl Control {
     /// resolved scenario.
     ///
     /// # Errors
-    /// If a system call fails.
+    /// Fails if a system call fails.
     pub fn open(emulation: &Emulation, name: &str, text: &str) -> Result<Self, EmuError> {
         // The path of a Unix socket has at most 107 bytes.
         let name: String = name.chars().filter(char::is_ascii).take(40).collect();
@@ -96,7 +96,7 @@ fn serve_all(listener: &UnixListener, state: &Arc<Mutex<ControlState>>, ended: &
         {
             let (state, ended) = (Arc::clone(state), Arc::clone(ended));
             clients.push(std::thread::spawn(move || {
-                // Fails if the client has closed the connection, which then needs no answer.
+                // Fails only if the client has closed the connection. It then needs no answer.
                 let _ = serve(&client, &state, &ended);
             }));
         }
@@ -300,7 +300,7 @@ fn unread(unread: Unread) -> String {
     }
 }
 
-/// Returns whether the client's user is that of this process or root.
+/// Returns whether the client runs as root or as this process's user.
 fn owns(client: &UnixStream) -> bool {
     let mut peer = libc::ucred {
         pid: 0,
@@ -308,8 +308,7 @@ fn owns(client: &UnixStream) -> bool {
         gid: 0,
     };
     let mut len = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the descriptor is open, and both pointers are to values of the
-    // sizes given.
+    // SAFETY: the descriptor is open, and both pointers refer to values of the given sizes.
     let failed = unsafe {
         libc::getsockopt(
             client.as_raw_fd(),

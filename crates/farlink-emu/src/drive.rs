@@ -1,5 +1,5 @@
-//! Event loop that runs the engine on the wall clock: it reads packets from hosts, and writes each
-//! packet to its destination at the time that the engine gives.
+//! Event loop that runs the engine on the wall clock. The loop reads packets from hosts, and writes
+//! each packet to its destination at the time that the engine gives.
 
 use crate::EmuError;
 use crate::capture::Captures;
@@ -101,12 +101,12 @@ impl Emulation {
     /// Captures packets into pcapng files in `directory`, with up to `snaplen` bytes of each packet
     /// (0 for all) and `comment` in each file.
     ///
-    /// HOST.pcapng has the packets that a host sent and received, NODE@LINK-wired.pcapng and
-    /// NODE@LINK-wireless.pcapng those on each side of an agent's node, and lost.pcapng those that
-    /// links lost, with the cause.
+    /// HOST.pcapng has the packets that a host sent and received. NODE@LINK-wired.pcapng and
+    /// NODE@LINK-wireless.pcapng have those on the two sides of an agent's node. lost.pcapng has
+    /// the packets that links lost, with the cause.
     ///
     /// # Errors
-    /// If a file cannot be created.
+    /// Fails if a file cannot be created.
     pub fn capture(
         &mut self,
         directory: &Path,
@@ -229,7 +229,7 @@ impl Emulation {
     /// fetches have ended. Lateness is least on a thread of its own.
     ///
     /// # Errors
-    /// If a system call fails.
+    /// Fails if a system call fails.
     pub fn run(&mut self) -> Result<Report, EmuError> {
         let (_realtime, ran) = realtime::enter(self.poller.mode())?;
         tracing::debug!(target: "farlink", hosts = self.hosts.len(), scheduling = ?ran, "emulation begins");
@@ -244,7 +244,7 @@ impl Emulation {
         let clock = Clock::start();
         let mut buffer = vec![0; LONGEST];
         let mut packets = Vec::new();
-        // There is an entry for each source, so one epoll_wait reports all ready sources, and a
+        // The array has an entry for each source, so one epoll_wait reports all ready sources. A
         // source that is not reported is empty.
         let mut events = vec![EpollEvent::empty(); self.hosts.len() + OTHER_SOURCES];
         let fetching = self.fetching();
@@ -378,8 +378,8 @@ impl Emulation {
         {
             self.allow_for_tunnels(now);
         }
-        // Not up to `now`: a packet that arrived after the last poll may have to enter the network
-        // before packets that are due by now.
+        // The limit is the last poll, not `now`. A packet that arrived after the poll may have to
+        // enter the network before packets that are due by now.
         self.deliver_by(self.poller.arrivals.last_poll(), clock)
     }
 

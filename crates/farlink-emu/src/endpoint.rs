@@ -67,7 +67,7 @@ pub struct Fetch {
 pub struct Dropped {
     /// Wrong TCP checksum.
     pub checksum: u64,
-    /// Protocol other than TCP.
+    /// Packets of protocols other than TCP.
     pub not_tcp: u64,
     /// Fragment of an IP packet.
     pub fragment: u64,
@@ -75,7 +75,8 @@ pub struct Dropped {
     pub malformed: u64,
     /// No service on the port. Such packets are answered with a reset.
     pub no_port: u64,
-    /// SYNs beyond [`MAX_CONNECTIONS`] connections, and handshakes replaced by newer ones.
+    /// SYNs refused because there were [`MAX_CONNECTIONS`] connections, and handshakes replaced by
+    /// newer ones.
     pub full: u64,
 }
 

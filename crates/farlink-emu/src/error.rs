@@ -53,7 +53,7 @@ impl EmuError {
 
     /// Builds an error of an action on a host's device.
     pub(crate) fn device(done: &str, host: &str, source: io::Error) -> Self {
-        // The device was in the namespace of another owner, who removed it (`ip link del`).
+        // The device's namespace has another owner, who removed the device (`ip link del`).
         if source.raw_os_error() == Some(libc::EBADFD) {
             return Self::Machine(format!(
                 "the device of {host} is gone: somebody took it away"

@@ -1,6 +1,6 @@
-//! Ethernet between the emulation and a machine that is one of its hosts: adds and removes frame
+//! Ethernet between the emulation and a machine that is one of its hosts. Adds and removes frame
 //! headers, and answers the machine's address requests (ARP, RFC 826; IPv6 neighbour discovery, RFC
-//! 4861). Processes bytes, without a device or clock.
+//! 4861). Works on bytes, without a device or clock.
 
 use farlink_wire::{NodeId, node_address, node_address6, node_of};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,8 +11,8 @@ const IPV4: [u8; 2] = [0x08, 0x00];
 const ARP: [u8; 2] = [0x08, 0x06];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 const EVERYBODY: Mac = Mac([0xff; 6]);
-/// Length of an ARP packet for IPv4 over Ethernet, and its first bytes: hardware type, protocol
-/// type, and the lengths of their addresses.
+/// Length of an ARP packet for IPv4 over Ethernet. ARP packets start with the bytes below: hardware
+/// type, protocol type, and the lengths of the two kinds of addresses.
 const ARP_LEN: usize = 28;
 const ARP_KIND: [u8; 6] = [0, 1, 0x08, 0x00, 6, 4];
 /// Lengths of an IPv6 header, and of a neighbour solicitation or advertisement without options.
@@ -46,14 +46,14 @@ pub(crate) enum FrameResult {
     Packet,
     /// The frame is an address request. Has the frame that answers it.
     Answer(Vec<u8>),
-    /// The host's hardware address has become known, so waiting packets can be sent.
+    /// The host's hardware address, which has become known; waiting packets can be sent.
     Known,
     /// The emulation ignores the frame.
     Nothing,
 }
 
-/// The emulation's station on an Ethernet whose other station is a host. It answers for all
-/// addresses of the emulated network but the host's own.
+/// The emulation's station on an Ethernet whose other station is a host. The station answers for
+/// all addresses of the emulated network except the host's own.
 #[derive(Debug)]
 pub(crate) struct Station {
     /// Hardware address of the emulation. It differs from that of the interface, so that the kernel
@@ -118,7 +118,7 @@ impl Station {
     }
 
     /// Returns a frame that asks for the host's hardware address: a neighbour solicitation for
-    /// IPv6, an ARP request otherwise.
+    /// IPv6, otherwise an ARP request.
     pub(crate) fn request(&self, ipv6: bool) -> Vec<u8> {
         if ipv6 {
             let target = node_address6(self.host);
@@ -127,7 +127,8 @@ impl Station {
             let to = Mac([0x33, 0x33, a, b, c, d]);
             return self.neighbour(SOLICITATION, 0, target, self.link_local(), group, to);
         }
-        // A host ignores requests from its own address, so the request comes from another node's.
+        // A host ignores requests from its own address, so the request has the address of another
+        // node.
         let asking = NodeId(u32::from(self.host.0 == 0));
         self.arp(1, node_address(asking), node_address(self.host), None)
     }
@@ -243,7 +244,7 @@ impl Station {
         }
         if inside[0] == SOLICITATION && self.has(target) {
             let answer = if source.is_unspecified() {
-                // All nodes learn that the probed address is in use (RFC 4861, 7.2.4).
+                // All nodes are informed that the probed address is in use (RFC 4861, 7.2.4).
                 let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
                 let to = Mac([0x33, 0x33, 0, 0, 0, 1]);
                 self.neighbour(ADVERTISEMENT, 0x20, target, target, all, to)

@@ -1,5 +1,5 @@
-//! Rows of the TCP connections between hosts of a running emulation, from the states of both ends
-//! or of one.
+//! Rows of the TCP connections between hosts of a running emulation. A row combines the states of
+//! both ends, or uses one end's state.
 
 use farlink_wire::{NodeId, node_of};
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub(crate) struct Sender {
     pub(crate) cwnd_bytes: Option<u64>,
     /// Slow start threshold; `None` while it is infinite.
     pub(crate) ssthresh_bytes: Option<u64>,
-    /// Number of bytes in flight: sent, not acknowledged, and not considered lost.
+    /// Bytes in flight: sent, not acknowledged, and not considered lost.
     pub(crate) flight_bytes: Option<u64>,
     /// Smoothed round-trip time; `None` before the first sample.
     pub(crate) srtt_s: Option<f64>,
@@ -80,8 +80,8 @@ pub(crate) fn flows(
         let item = ends[0];
         let sends = |end: &End| end.acked.max(end.received) == end.acked;
         let other = ends.get(1).copied();
-        // If only one end can be queried, the bytes that it received are those acknowledged to the
-        // peer.
+        // If only one end can be queried, the number of bytes that it received is the number
+        // acknowledged to the peer.
         let (acked, returned, from, to, sender) = match other {
             Some(other) if other.acked > item.acked => (
                 other.acked,
@@ -160,7 +160,7 @@ mod tests {
     const LEFT: &str = "10.0.0.1:5001";
     const RIGHT: &str = "10.0.0.3:40000";
 
-    /// Both ends form one row, in the direction from the end that sent more, for either order in
+    /// Both ends form one row. Its direction is that of the end that sent more, in either order of
     /// the list.
     #[test]
     fn a_connection_is_one_row_from_its_sender() {
@@ -208,7 +208,7 @@ mod tests {
         assert!(rows.iter().all(|row| row["to"] == json!("right")));
     }
 
-    /// If only the receiver can be queried, the row has the bytes that it received.
+    /// If only the receiver can be queried, the row shows the bytes that it received.
     #[test]
     fn a_row_needs_only_one_end() {
         let [row] = &rows(&[end(RIGHT, LEFT, 10, 950)])[..] else {

@@ -32,7 +32,7 @@ mod tunnel;
 const TICK_MS: u16 = 20;
 /// Interval of reports to the unit about drops of the device and the position of the host.
 const REPORT_INTERVAL: Interval = Interval::from_millis(500);
-/// Maximum number of packets that are carried in one direction before the other is served.
+/// Maximum number of packets carried in one direction before the other direction is served.
 const BATCH: usize = 64;
 
 /// Options of a gateway.
@@ -360,12 +360,14 @@ fn clock_since(began: std::time::Instant) -> impl Fn() -> Instant {
     move || Instant::from_nanos(began.elapsed().as_nanos() as u64)
 }
 
-/// Joins a unit as a host of its scenario, and carries packets until the program ends, the gateway
-/// is stopped or the unit ends. `tick` is called regularly with new status lines. If it returns
-/// `Ok(false)` or an error, the gateway stops; an error is returned.
+/// Joins a unit as a host of its scenario, and carries packets. The gateway ends when the program
+/// ends, the unit ends, or it is stopped. `tick` is called regularly with new status lines. If
+/// `tick` returns `Ok(false)` or an error, the gateway stops, and an error is returned to the
+/// caller.
 ///
 /// # Errors
-/// If the options are wrong, if the unit refuses or does not answer, or if a system call fails.
+/// Fails if the options are wrong, if the unit refuses or does not answer, or if a system call
+/// fails.
 pub fn gateway<E>(
     options: &GatewayOptions,
     mut tick: impl FnMut(&[String]) -> Result<bool, E>,

@@ -109,8 +109,8 @@ pub(crate) enum Port {
 }
 
 impl Port {
-    /// Returns a descriptor that is readable when packets have arrived; `None` for hosts that are
-    /// polled or have no descriptor.
+    /// Returns a descriptor that is readable when packets have arrived. Returns `None` for hosts
+    /// that are polled or have no descriptor.
     pub(crate) fn readable(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Kernel { tun, .. } => Some(tun.as_fd()),
@@ -373,7 +373,8 @@ impl Host {
                 if config.uplink6 && has_ipv6 {
                     control.default_route6(DEVICE)?;
                 }
-                // Otherwise new connections would start with the ssthresh of an earlier run.
+                // Without this setting, new connections would start with the ssthresh of an earlier
+                // run.
                 set("ipv4/tcp_no_metrics_save", "1")?;
                 set("ipv4/tcp_rmem", TCP_MEMORY)?;
                 set("ipv4/tcp_wmem", TCP_MEMORY)?;
@@ -431,7 +432,7 @@ fn attach_kernel(
         control.mtu(device, config.mtu)?;
         control.queue(device, DEVICE_QUEUE)?;
         // Only addresses of the emulated network are routed to the device. The namespace keeps its
-        // routes to all others.
+        // other routes.
         control.address(device, node_address(node), attach::network(nodes).1)?;
         // Only settings of farlink's device change. Without IPv6 in the kernel, the files do not
         // exist.

@@ -60,7 +60,7 @@ impl Control {
     }
 
     fn of(family: libc::c_int) -> io::Result<Self> {
-        // SAFETY: no pointers; the result is checked, and has no other owner.
+        // SAFETY: the call has no pointers. The result is checked, and has no other owner.
         let fd = unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
         let fd = Errno::result(fd)?;
         // SAFETY: just opened.
@@ -68,8 +68,8 @@ impl Control {
     }
 
     fn ioctl(&self, what: libc::c_ulong, request: &mut Request) -> io::Result<()> {
-        // SAFETY: callers fill the field that the ioctl `what` reads, and the fields that it writes
-        // have no invalid values.
+        // SAFETY: callers fill the field that the ioctl `what` reads. The fields that the ioctl
+        // writes have no invalid values.
         let result =
             unsafe { libc::ioctl(self.0.as_raw_fd(), what as libc::Ioctl, &raw mut *request) };
         Errno::result(result)?;
@@ -97,7 +97,7 @@ impl Control {
         (route.rt_dst, route.rt_genmask) = (anywhere, anywhere);
         route.rt_flags = libc::RTF_UP;
         route.rt_dev = device.as_mut_ptr();
-        // SAFETY: a whole `struct rtentry` and the name that it points to outlive the call.
+        // SAFETY: a whole `struct rtentry` and the name to which it points outlive the call.
         let done = unsafe {
             libc::ioctl(
                 self.0.as_raw_fd(),
@@ -159,7 +159,7 @@ impl Control {
             index: self.index(name)?,
         };
         let socket = Self::of(libc::AF_INET6)?;
-        // SAFETY: the whole request that the call reads, which outlives it.
+        // SAFETY: the whole request, which the call reads, outlives the call.
         let done = unsafe {
             libc::ioctl(
                 socket.0.as_raw_fd(),
@@ -214,7 +214,7 @@ impl Control {
     fn number(&self, what: libc::c_ulong, name: &str) -> io::Result<libc::c_int> {
         let mut r = request(name);
         self.ioctl(what, &mut r)?;
-        // SAFETY: both ioctls write a number.
+        // SAFETY: both ioctls write the field `number`.
         Ok(unsafe { r.value.number })
     }
 

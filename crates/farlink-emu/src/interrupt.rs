@@ -27,7 +27,7 @@ impl Watch {
     /// Installs the handler.
     ///
     /// # Errors
-    /// If the system call fails.
+    /// Fails if the system call fails.
     pub(crate) fn start() -> Result<Self, EmuError> {
         RECEIVED.store(false, Ordering::Relaxed);
         // SAFETY: both structures are plain data that outlive the call, and the handler only stores
@@ -61,7 +61,7 @@ impl Drop for Watch {
 }
 
 extern "C" fn on_interrupt(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel gives a whole structure to a handler with SA_SIGINFO.
+    // SAFETY: the kernel passes a whole structure to a handler with SA_SIGINFO.
     if unsafe { (*info).si_code } != libc::SI_KERNEL {
         RECEIVED.store(true, Ordering::Relaxed);
     }

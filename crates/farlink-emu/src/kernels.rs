@@ -45,8 +45,8 @@ impl Kernels {
         })
     }
 
-    /// Returns the state of both ends of every connection. A kernel that no longer answers (because
-    /// its attached namespace is ending) is skipped.
+    /// Returns the state of both ends of every connection. Skips a kernel that no longer answers,
+    /// because its attached namespace is ending.
     pub(crate) fn ends(&mut self) -> Vec<End> {
         let mut ends = Vec::new();
         for (host, socket) in &self.sockets {

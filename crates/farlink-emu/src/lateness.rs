@@ -1,5 +1,5 @@
-//! Lateness of packets: the time from a packet's due time to its departure, plus the longest time
-//! that it may have waited before the engine read it.
+//! Lateness of packets: the time from a packet's due time to its departure. The longest time that
+//! the packet may have waited before the engine read it is added.
 
 use farlink_tcp::Interval;
 

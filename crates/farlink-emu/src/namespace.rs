@@ -1,4 +1,4 @@
-//! Network namespaces, one for each host. `ip netns` lists their names, by which [`sweep`]
+//! Network namespaces, one for each host. Their names are listed by `ip netns`, and [`sweep`]
 //! recognizes those of killed runs.
 
 use crate::EmuError;
@@ -31,7 +31,7 @@ const PREFIX: &str = "farlink-";
 pub struct Namespace {
     path: PathBuf,
     file: File,
-    /// Set if this run created the namespace, and so removes its name.
+    /// Set if this run created the namespace, and therefore removes its name.
     own: bool,
 }
 
@@ -50,8 +50,8 @@ fn process_namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino())
 }
 
-/// Returns the prefix of all names of this process: its number and its start time, by which
-/// [`sweep`] distinguishes it from ended processes.
+/// Returns the prefix of all names of this process: its number and its start time. With the start
+/// time [`sweep`] distinguishes the process from an ended one of the same number.
 pub(crate) fn own_prefix() -> String {
     let process = std::process::id();
     let since = began(process).unwrap_or(0);
@@ -68,8 +68,8 @@ fn path_of(directory: &'static CStr) -> &'static Path {
     Path::new(OsStr::from_bytes(directory.to_bytes()))
 }
 
-/// Makes /run/netns a shared mount, as `ip netns add` does when first used. If `ip` did so after
-/// farlink created its names, that mount would hide the names, and they could not be removed.
+/// Makes /run/netns a shared mount, as the first `ip netns add` does. If `ip` did so after farlink
+/// created its names, that mount would hide the names, and they could not be removed.
 fn share_names() -> io::Result<()> {
     let names = path_of(NAMES);
     fs::create_dir_all(names)?;
@@ -101,7 +101,7 @@ impl Namespace {
     /// Creates a namespace for `host`.
     ///
     /// # Errors
-    /// If the system refuses: see [`EmuError`].
+    /// Fails if the system refuses: see [`EmuError`].
     pub fn create(host: &str) -> Result<Self, EmuError> {
         let path = path_of(NAMES).join(own_name(host));
         let failed = |source: io::Error| EmuError::system("make a network namespace", source);
@@ -136,7 +136,8 @@ impl Namespace {
     /// Opens a namespace that farlink did not create. Dropping the value does not change it.
     ///
     /// # Errors
-    /// If `path` cannot be opened. If it is not a network namespace, [`Self::inside`] fails later.
+    /// Fails if `path` cannot be opened. If it is not a network namespace, [`Self::inside`] fails
+    /// later.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         Ok(Self {
             path: path.to_owned(),
@@ -167,7 +168,7 @@ impl Namespace {
     /// Runs `work` in the namespace, on a new thread.
     ///
     /// # Errors
-    /// If the thread cannot enter the namespace, and the errors of `work`.
+    /// Fails if the thread cannot enter the namespace, and the errors of `work`.
     pub(crate) fn inside<T: Send>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send,
@@ -188,9 +189,10 @@ impl Namespace {
         command_in(&self.file, program, names)
     }
 
-    /// Returns a path for other processes, valid while this process lives. It is that of the
-    /// descriptor, because the name is not visible in all mount namespaces (not if `ip netns exec`
-    /// started this process), and the name of a foreign namespace may have been removed.
+    /// Returns a path for other processes, valid while this process lives. The path is that of the
+    /// descriptor, because a name can fail. It is not visible in all mount namespaces (for example
+    /// if `ip netns exec` started this process), and a foreign namespace's name may have been
+    /// removed.
     pub(crate) fn place(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
     }
@@ -216,8 +218,8 @@ pub(crate) fn command_in(
     let hosts = names.hosts.to_owned();
     let resolver = names.resolver.map(Path::to_owned);
     let mut command = Command::new(program);
-    // SAFETY: system calls alone, on paths that are there already; the descriptor is
-    // open until the child has it, since `namespace` outlives the command's start.
+    // SAFETY: only system calls, on paths that already exist. `namespace` outlives the command's
+    // start, so the descriptor is open until the child has it.
     unsafe {
         command.pre_exec(move || {
             let file = std::os::fd::BorrowedFd::borrow_raw(fd);
@@ -317,9 +319,9 @@ fn process_namespaces() -> BTreeSet<u64> {
     spaces.map(|space| space.ino()).collect()
 }
 
-/// Removes namespaces and files that killed runs have left, and returns their names. Those of
-/// another PID namespace are only removed by a process in the initial one, where the processes of
-/// all are visible.
+/// Removes namespaces and files that killed runs have left, and returns their names. What another
+/// PID namespace left is removed only from the initial PID namespace, where all processes are
+/// visible.
 pub fn sweep() -> Vec<String> {
     uplink::sweep();
     let mut gone = Vec::new();
@@ -338,7 +340,7 @@ pub fn sweep() -> Vec<String> {
         let is_over = if space == own {
             u32::try_from(process).ok().and_then(began) != Some(since)
         } else {
-            // The run was in a host of another run, and ended with it.
+            // The run took place in a host of another run, and ended with that run.
             own == FIRST_PROCESSES
                 && !spaces
                     .get_or_insert_with(process_namespaces)

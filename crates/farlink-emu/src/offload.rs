@@ -6,8 +6,8 @@ use farlink_wire::Raw;
 
 /// Length of `struct virtio_net_hdr`, which precedes each packet, in the byte order of the host.
 pub(crate) const HEADER: usize = 10;
-/// Flag `NEEDS_CSUM`. The checksum of a packet that was read is incomplete; the kernel need not
-/// verify that of a packet that is written.
+/// Flag `NEEDS_CSUM`. The checksum of a packet that was read is incomplete. The kernel need not
+/// verify the checksum of a packet that is written.
 const NEEDS_CHECKSUM: u8 = 1;
 /// Flag `DATA_VALID`: the checksum was verified.
 const DATA_VALID: u8 = 2;
@@ -31,8 +31,8 @@ const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
 const CWR: u8 = 0x80;
 
-/// Returns the ones' complement sum, computed in the host's byte order, on which the result does
-/// not depend (RFC 1071, 2 B).
+/// Returns the ones' complement sum in the host's byte order. The result does not depend on that
+/// order (RFC 1071, 2 B).
 fn sum(bytes: &[u8], start: u64) -> u64 {
     let mut total = start;
     let mut words = bytes.chunks_exact(4);
@@ -308,8 +308,8 @@ impl Merge {
             (head[0], head[1]) = (NEEDS_CHECKSUM, kind);
             finish_ip(packet, ip);
             let [a, b] = folded(pseudo(packet, TCP, packet.len() - ip));
-            // With `NEEDS_CSUM`, the field has the sum of the pseudo-header itself, of which
-            // `folded` has returned the complement.
+            // With `NEEDS_CSUM`, the field holds the pseudo-header's sum itself; `folded` returned
+            // its complement.
             packet[ip + 16..ip + 18].copy_from_slice(&[!a, !b]);
         }
         (&self.out, segments)
@@ -361,8 +361,8 @@ mod tests {
 
     const SIZE: usize = 1001;
 
-    /// Splitting a merged super-packet returns the original packets, except that IPv4
-    /// identifications are renumbered. The sequence number wraps in this test.
+    /// A merged super-packet is split into the original packets, except for renumbered IPv4
+    /// identifications. The sequence number wraps in this test.
     #[test]
     fn merged_packets_are_split_into_the_originals() {
         for version in [IpVersion::V4, IpVersion::V6] {
@@ -395,7 +395,7 @@ mod tests {
         assert!(!merge.add(&raw(&packets[0])), "the last was short");
         let (written, count) = merge.finish();
         assert_eq!(count, 4);
-        // If the checksum is completed as by the kernel, it is right.
+        // The kernel's way of completing the checksum gives the right result.
         let mut whole = written[HEADER..].to_vec();
         let finished = folded(sum(&whole[ip..], 0));
         whole[ip + 16..ip + 18].copy_from_slice(&finished);
@@ -450,7 +450,8 @@ mod tests {
             finish_ip(&mut other, 20);
             assert!(!takes(&raw(&first), &raw(&other)), "{at}");
         }
-        // In IPv6, the traffic class, flow label, hop limit, addresses and ports differ.
+        // IPv6 packets with another traffic class, flow label, hop limit, address or port are not
+        // merged.
         let sixth = |seq, fill| raw(&segment_of(IpVersion::V6, seq, &[fill; SIZE], Flags::ACK));
         let (first6, good6) = (sixth(100, 1), sixth(after, 2));
         assert!(takes(&first6, &good6));

@@ -12,7 +12,7 @@ const OF_REST: u64 = 64;
 /// Raises the limit of open files for this number of hosts.
 ///
 /// # Errors
-/// If the system's hard limit is lower.
+/// Fails if the system's hard limit is lower.
 pub(crate) fn allow(hosts: usize) -> Result<(), EmuError> {
     let expected = hosts as u64 * OF_HOST + OF_REST;
     let failed = |e: nix::Error| EmuError::system("look at the limit of open files", e);

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// All settings of an emulation but its scenario. Absent keys have their default.
+/// Settings of an emulation, except its scenario. Absent keys have their default.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
@@ -29,8 +29,7 @@ pub struct Options {
     pub seconds: Option<f64>,
     /// User-space hosts.
     pub endpoints: Vec<UserSpace>,
-    /// Transfer of checked data. Those of its ends that are user-space hosts serve or fetch the
-    /// data.
+    /// Transfer of checked data. Its ends that are user-space hosts serve or fetch the data.
     pub transfer: Option<Transfer>,
     /// Set to disable merging of segments: each read or write of a device carries one packet.
     pub plain: bool,

@@ -15,7 +15,7 @@ pub(crate) struct DayTime(pub(crate) u64);
 /// Opens a packet socket, which receives nothing before it is bound.
 pub(crate) fn socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: no pointers; the result is checked, and has no other owner.
+    // SAFETY: the call has no pointers. The result is checked, and has no other owner.
     let fd = Errno::result(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
     // SAFETY: just opened.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
@@ -48,7 +48,7 @@ pub(crate) fn set<T>(
 ) -> io::Result<()> {
     let len = size_of::<T>() as libc::socklen_t;
     let value: *const T = value;
-    // SAFETY: the value is as long as it says, and outlives the call.
+    // SAFETY: the value has the given length and outlives the call.
     let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value.cast(), len) };
     Errno::result(done)?;
     Ok(())
@@ -67,10 +67,10 @@ pub(crate) fn read(socket: &File, buffer: &mut [u8]) -> io::Result<(usize, Optio
     header.msg_iovlen = 1;
     header.msg_control = control.as_mut_ptr().cast();
     header.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: buffers of the lengths given, which outlive the call.
+    // SAFETY: the buffers have the given lengths and outlive the call.
     let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, 0) };
     let length = Errno::result(got)? as usize;
-    // SAFETY: the header of a message that was received, with its control buffer.
+    // SAFETY: the header is that of a received message, and its control buffer is alive.
     Ok((length, unsafe { stamp_of(&header) }))
 }
 
@@ -96,14 +96,14 @@ pub(crate) fn set_filter(socket: &impl AsRawFd, steps: &mut [libc::sock_filter])
 /// Returns the time stamp among the control messages of a received message.
 ///
 /// # Safety
-/// `header` must be that of a received message, with its control buffer still alive.
+/// SAFETY: `header` must be that of a received message, with its control buffer still alive.
 pub(crate) unsafe fn stamp_of(header: &libc::msghdr) -> Option<DayTime> {
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
     // SAFETY: null, or in the control buffer.
     while let Some(control) = unsafe { next.as_ref() } {
         if control.cmsg_level == libc::SOL_SOCKET && control.cmsg_type == libc::SCM_TIMESTAMPNS {
-            // SAFETY: this message holds a timespec.
+            // SAFETY: a message of this type holds a timespec.
             let at = unsafe {
                 libc::CMSG_DATA(next)
                     .cast::<libc::timespec>()
@@ -113,7 +113,7 @@ pub(crate) unsafe fn stamp_of(header: &libc::msghdr) -> Option<DayTime> {
             let nanos = u64::try_from(at.tv_nsec).ok()?;
             return Some(DayTime(seconds * 1_000_000_000 + nanos));
         }
-        // SAFETY: as above.
+        // SAFETY: guaranteed by the caller, as for the first message.
         next = unsafe { libc::CMSG_NXTHDR(header, next) };
     }
     None

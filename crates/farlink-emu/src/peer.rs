@@ -20,7 +20,8 @@ const FIRST_PROBE: Interval = Interval::from_millis(50);
 const MIN_ROUND_TRIPS: usize = 8;
 /// Interval at which the tunnel's estimated delay is compared with the compensated delay.
 const ALLOWANCE_INTERVAL: Interval = Interval::from_millis(500);
-/// Minimum change of the tunnel's delay that changes the compensation (or 10 %, if that is more).
+/// Minimum change of the tunnel's delay that changes the compensation. If 10 % of the delay is
+/// more, that is the minimum.
 const SMALLEST_CHANGE: Interval = Interval::from_micros(50);
 
 /// A session and the address of its gateway.
@@ -31,7 +32,7 @@ pub(crate) struct Association {
     pub(crate) to: SocketAddr,
 }
 
-/// Counters of a gateway in addition to those of its packets.
+/// Counters of a gateway, apart from those of its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub(crate) struct PeerCounts {
     /// Number of times that the gateway joined, including the first.
@@ -58,8 +59,8 @@ pub(crate) struct Peer {
     /// Random number of the gateway's process. A gateway with the same number is rejoining.
     pub(crate) instance: u64,
     current: Option<Association>,
-    /// Session of an answered handshake. It replaces `current` when a datagram arrives in it,
-    /// because a replayed handshake cannot cause such a datagram.
+    /// Session of an answered handshake. The first datagram in this session makes it `current`,
+    /// because a replayed handshake cannot produce such a datagram.
     next: Option<(u64, Association)>,
     previous: Option<Association>,
     pub(crate) is_here: bool,
@@ -70,7 +71,7 @@ pub(crate) struct Peer {
     joined: Instant,
     pub(crate) place: Option<(f64, f64)>,
     allowance_checked: Instant,
-    /// One-way delay of the tunnel that is compensated.
+    /// Part of the tunnel's one-way delay that is compensated.
     pub(crate) allowed: Option<Interval>,
     /// Part of `allowed` that was subtracted from the scenario's delays.
     pub(crate) taken_off: Interval,
@@ -86,7 +87,7 @@ pub(crate) struct Peer {
 pub(crate) enum PeerEvent {
     /// Nothing remains to be done.
     Nothing,
-    /// A packet; the flag is set if its checksum is known to be right.
+    /// Packet; the flag is set if its checksum is known to be right.
     Packet(Vec<u8>, bool),
     /// New place of the gateway: x and y in metres.
     Place(f64, f64),
@@ -113,8 +114,8 @@ impl Peer {
             taken_off: Interval::ZERO,
             pieces: Pieces::default(),
             ident: 0,
-            // The serial number starts at a random value, so datagrams for a session of an earlier
-            // unit are rarely taken for forged datagrams of a session of this unit.
+            // The serial number starts at a random value. Datagrams for an earlier unit's session
+            // are therefore rarely taken for forged datagrams of a session of this unit.
             serial: RandomState::new().build_hasher().finish() as u16,
             counts: PeerCounts::default(),
             datagram: Vec::new(),
@@ -331,8 +332,8 @@ impl Peer {
             Some(Inner::Overflowed { packets }) => self.counts.overflowed = packets,
             Some(Inner::Bye) => {
                 self.is_here = false;
-                // Both sessions end, so datagrams that arrive after the `Bye` but were sent before
-                // it do not rejoin the gateway.
+                // Both sessions end. A datagram that was sent before the `Bye` but arrives after it
+                // then does not rejoin the gateway.
                 let over = self.current.take().into_iter().chain(self.previous.take());
                 self.counts.missing += over.map(|old| old.session.missing()).sum::<u64>();
                 return PeerEvent::Bye;

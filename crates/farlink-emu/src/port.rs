@@ -1,6 +1,6 @@
-//! Ethernet port of the emulation to a machine that is a host, on an interface (packet socket) or a
-//! bridge (TAP device). Neither changes the interface, so nothing must be restored: the kernel
-//! closes both with the process, however it ends.
+//! Ethernet port of the emulation to a machine that is a host: a packet socket on an interface, or
+//! a TAP device at a bridge. Neither changes the interface, so nothing must be restored. The kernel
+//! closes both with the process, however the process ends.
 
 use crate::ethernet::{self, FrameResult, Mac, Station};
 use crate::interface::Control;
@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 const WAITING: usize = 100;
 /// Interval of ARP requests or neighbour solicitations (RFC 4861, 10: 1 s; RFC 826 sets none).
 const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
-/// Time for which a packet waits for address resolution: that of three requests, as in Linux
-/// (arp(7), `mcast_solicit`).
+/// Time for which a packet waits for address resolution: three requests, as in Linux (arp(7),
+/// `mcast_solicit`).
 const TIME_LIMIT: Duration = Duration::from_secs(3);
 /// Interval of attempts to bind to an interface that has vanished.
 const REBIND_INTERVAL: Duration = Duration::from_millis(500);
@@ -80,7 +80,7 @@ impl Interface {
             packet_socket::bind(file, index)?;
             self.index = index;
         }
-        // If the interface is down, the socket works again when it is up.
+        // After the interface was down, the socket works again when it is up.
         self.bind_tried = None;
         Ok(is_other)
     }
@@ -125,7 +125,8 @@ impl EthernetPort {
         let kind = libc::IFF_TAP | libc::IFF_VNET_HDR;
         let (file, name) = tun::open("farlink%d", kind)?;
         let control = Control::open()?;
-        // The address begins with 0xfe, because a bridge takes the lowest address of its ports.
+        // The address begins with 0xfe so that the bridge does not use it. A bridge takes the
+        // lowest address of its ports.
         let Mac([_, a, b, c, d, e]) = own_mac();
         control.set_hardware(&name, [0xfe, a, b, c, d, e])?;
         // The kernel must not send IPv6 packets on this device. Without IPv6 in the kernel, the
@@ -268,7 +269,7 @@ impl EthernetPort {
     }
 
     /// Returns the number of packets that the socket dropped since the last call because its buffer
-    /// was full; 0 for a port of a bridge, because its device counts them.
+    /// was full. Returns 0 for a port of a bridge, because the bridge's device counts them.
     pub(crate) fn overflowed(&self) -> u64 {
         /// `struct tpacket_stats`.
         #[repr(C)]
@@ -281,7 +282,7 @@ impl EthernetPort {
             drops: 0,
         };
         let mut len = size_of::<Stats>() as libc::socklen_t;
-        // SAFETY: both pointers are to values of the sizes given.
+        // SAFETY: both pointers refer to values of the given sizes.
         let failed = unsafe {
             libc::getsockopt(
                 self.file.as_raw_fd(),
@@ -368,11 +369,11 @@ fn claim(interface: &str) -> io::Result<OwnedFd> {
         *to = from as libc::c_char;
     }
     let len = size_of::<libc::sa_family_t>() + 1 + name.len();
-    // SAFETY: no pointers; the result is checked, and has no other owner.
+    // SAFETY: the call has no pointers. The result is checked, and has no other owner.
     let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
     // SAFETY: checked, and just opened.
     let fd = unsafe { OwnedFd::from_raw_fd(Errno::result(fd)?) };
-    // SAFETY: an address that outlives the call, at least as long as it says.
+    // SAFETY: the address outlives the call and is at least as long as stated.
     let bound = unsafe {
         libc::bind(
             fd.as_raw_fd(),
@@ -384,8 +385,8 @@ fn claim(interface: &str) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Builds a BPF filter that drops frames for neither `mac` nor groups, so other traffic does not
-/// wake the emulation.
+/// Builds a BPF filter that passes only frames for `mac` or for groups, so that other traffic does
+/// not wake the emulation.
 fn only_for(mac: Mac) -> [libc::sock_filter; 8] {
     let [a, b, c, d, e, f] = mac.0;
     let load = libc::BPF_LD | libc::BPF_ABS;

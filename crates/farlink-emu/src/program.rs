@@ -30,8 +30,8 @@ pub(crate) fn code_of(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(killed)
 }
 
-/// Builds the error for a program that did not start. When the host was created, there was
-/// permission to enter it, so "permission denied" means that the file is not executable.
+/// Builds the error for a program that did not start. Entering the host was allowed when the host
+/// was created, so "permission denied" means that the file is not executable.
 pub(crate) fn not_started(program: &str, error: io::Error) -> EmuError {
     match error.kind() {
         io::ErrorKind::NotFound => EmuError::Scenario(format!(

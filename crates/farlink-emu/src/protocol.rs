@@ -29,7 +29,7 @@ pub enum Request {
         on: bool,
         /// Name of one link; `None` for all links.
         link: Option<String>,
-        /// Direction, "down" or "up"; `None` for both.
+        /// Direction: "down" or "up"; `None` for both.
         direction: Option<String>,
     },
     /// Query the counters.
@@ -61,7 +61,7 @@ pub struct Place {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// Settings of the links, after the change if there was one.
+    /// Settings of the links, after a change if the request made one.
     State {
         /// The links, as in a resolved scenario.
         links: Value,

@@ -28,7 +28,7 @@ const LATENCY: &str = "/dev/cpu_dma_latency";
 /// Requested scheduling of the engine's thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// Real-time priority if it is permitted and there are at least two processors, otherwise
+    /// Real-time priority if this is permitted and there are at least two processors, otherwise
     /// normal priority.
     Best,
     /// Normal priority.
@@ -89,7 +89,7 @@ fn prioritise() -> nix::Result<()> {
 }
 
 /// Real-time mode. Dropping the value unlocks the process's memory and lets idle processors sleep
-/// again; the thread keeps its real-time priority.
+/// again, but the thread keeps its real-time priority.
 #[derive(Debug)]
 pub(crate) struct Realtime {
     /// While this file is open, idle processors stay awake.
@@ -97,8 +97,8 @@ pub(crate) struct Realtime {
 }
 
 impl Realtime {
-    /// Sets real-time priority, locks the process's memory, and keeps idle processors awake,
-    /// because a wake-up would delay a packet by tens of microseconds.
+    /// Sets real-time priority, locks the process's memory, and keeps idle processors awake. The
+    /// wake-up of a sleeping processor would delay a packet by tens of microseconds.
     fn enter() -> Result<Self, EmuError> {
         prioritise().map_err(|e| EmuError::system("set real-time priority (SCHED_FIFO)", e))?;
         // SAFETY: no pointers.
@@ -107,7 +107,7 @@ impl Realtime {
             .map_err(|e| EmuError::system("keep memory in place (mlockall)", e))?;
         let awake = match OpenOptions::new().write(true).open(LATENCY) {
             Ok(mut file) => file.write_all(&0i32.to_ne_bytes()).map(|()| Some(file)),
-            // This kernel has no power management to be disabled.
+            // This kernel has no power management to disable.
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e),
         };

@@ -21,7 +21,7 @@ use std::process::{Child, Command};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// PID namespace of a run, with its process 1, whose end kills all others.
+/// PID namespace of a run. When its process 1 ends, the kernel kills all its processes.
 #[derive(Debug)]
 pub(crate) struct Reaper {
     process: Pid,
@@ -34,10 +34,10 @@ impl Reaper {
     /// empty.
     ///
     /// # Errors
-    /// If the kernel refuses the namespace.
+    /// Fails if the kernel refuses the namespace.
     pub(crate) fn start(sweeper: &[String]) -> Result<Self, EmuError> {
-        // A new thread is needed, because after unshare(CLONE_NEWPID) its next child is process 1
-        // of the namespace, and the thread cannot undo that.
+        // A new thread is needed. After unshare(CLONE_NEWPID) the thread's next child is process 1
+        // of the namespace, and the thread cannot undo this.
         std::thread::scope(|scope| {
             scope
                 .spawn(|| begin(sweeper))
@@ -60,7 +60,7 @@ impl Reaper {
     /// Kills every process of the run, and waits for their end. `children` are the results of
     /// [`Self::spawn`].
     pub(crate) fn end(&self, children: impl IntoIterator<Item = Child>) {
-        // After the first call, another process may have the number `self.process`.
+        // After the first call, the number `self.process` may belong to another process.
         if self.ended.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -124,7 +124,7 @@ fn begin(sweeper: &[String]) -> io::Result<Reaper> {
 
 /// Opens a descriptor that is readable when the process has ended (`pidfd_open(2)`, Linux 5.3).
 fn watch_of(process: u32) -> io::Result<OwnedFd> {
-    // SAFETY: no pointers; the result is checked, and has no other owner.
+    // SAFETY: the call has no pointers. The result is checked, and has no other owner.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process as libc::pid_t, 0) };
     let fd = Errno::result(fd)?;
     // SAFETY: just opened.
@@ -132,10 +132,10 @@ fn watch_of(process: u32) -> io::Result<OwnedFd> {
 }
 
 /// Body of process 1 of the namespace. The process is a copy of farlink with a single thread, so no
-/// call may wait for another thread, and nothing may allocate memory.
+/// call may wait for another thread or allocate memory.
 fn keep(farlink: RawFd, prefix: &CStr, sweeper: &[*const libc::c_char]) -> ! {
-    // SAFETY: system calls on numbers, on strings that live until the end, and on one
-    // structure on the stack.
+    // SAFETY: system calls on numbers, on strings that live until the end, and on a structure on
+    // the stack.
     unsafe {
         // Closes inherited descriptors, because this copy must keep no device, terminal or pipe
         // open.
@@ -176,8 +176,8 @@ fn clear(directory: &CStr, prefix: &CStr) {
     const LENGTH: usize = 16;
     const NAME: usize = 19;
     let mut entries = [0u8; 4096];
-    // SAFETY: the strings end with a zero, the buffer is as long as it says, and the
-    // kernel fills it with whole entries.
+    // SAFETY: the strings end with a zero. The buffer has the given length, and the kernel fills it
+    // with whole entries.
     unsafe {
         if libc::chdir(directory.as_ptr()) != 0 {
             return;

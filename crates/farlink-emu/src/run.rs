@@ -18,12 +18,12 @@ const SAMPLED: Duration = Duration::from_millis(50);
 /// Carries packets between the hosts of a resolved scenario while the main program runs. Without a
 /// program, the emulation takes `options.seconds`.
 ///
-/// `signals` is called every few milliseconds with whether the network runs (so a report will be
-/// returned), and with new status lines of a unit. If it returns `Ok(false)` or an error, the
-/// emulation stops; an error is returned.
+/// `signals` is called every few milliseconds. Its arguments are whether the network runs (so that
+/// a report will be returned), and new status lines of a unit. If `signals` returns `Ok(false)` or
+/// an error, the emulation stops, and an error is returned to the caller.
 ///
 /// # Errors
-/// If the scenario or the options are wrong, or a system call fails.
+/// Fails if the scenario or the options are wrong, or a system call fails.
 pub fn emulate<E>(
     scenario: &str,
     options: &Options,

@@ -44,11 +44,11 @@ fn prepare<'a>(emulation: &Emulation, task: &'a Task) -> Result<Prepared<'a>, Em
 /// processes are killed at the end. Without `main`, the session lasts until `tick` ends it, or
 /// until all user-space hosts have completed their fetches.
 ///
-/// `tick` is called every few milliseconds. If it returns `Ok(false)` or an error, the session
-/// ends; an error is returned.
+/// `tick` is called every few milliseconds. If `tick` returns `Ok(false)` or an error, the session
+/// ends, and an error is returned to the caller.
 ///
 /// # Errors
-/// If a host is unknown, a program cannot be started, or a system call fails.
+/// Fails if a host is unknown, a program cannot be started, or a system call fails.
 pub fn session<E>(
     emulation: &mut Emulation,
     servers: &[Task],
@@ -163,7 +163,7 @@ impl Prepared<'_> {
 
 /// Sockets of a host that other hosts can reach.
 struct Sockets {
-    /// Tables such as /proc/net/tcp, each with whether it has a listening state. A table is that of
+    /// Tables such as /proc/net/tcp, and whether each has a listening state. A table always shows
     /// the namespace in which it was opened.
     tables: Vec<(File, bool)>,
 }
@@ -193,7 +193,7 @@ impl Sockets {
         let mut names = BTreeSet::new();
         for (table, is_tcp) in &mut self.tables {
             let mut text = String::new();
-            // A table that cannot be read counts as empty.
+            // An unreadable table is treated as empty.
             let _ = table
                 .rewind()
                 .and_then(|()| table.read_to_string(&mut text));

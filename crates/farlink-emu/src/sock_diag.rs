@@ -63,17 +63,17 @@ pub struct Sample {
 pub(crate) fn open() -> io::Result<File> {
     const NETLINK_SOCK_DIAG: libc::c_int = 4;
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-    // SAFETY: no pointers; what it returns is checked below.
+    // SAFETY: the call has no pointers, and its result is checked below.
     let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, NETLINK_SOCK_DIAG) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: a new descriptor without another owner.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
 /// Calls `each` for every connection of a kernel. IPv6 sockets are queried too, because a program
-/// that listens on one also has its IPv4 connections there.
+/// that listens on an IPv6 socket has its IPv4 connections there as well.
 pub(crate) fn dump(
     socket: &File,
     buffer: &mut [u8],

@@ -23,7 +23,7 @@ impl Sampler {
     /// Starts to sample every `period`.
     ///
     /// # Errors
-    /// If a system call fails.
+    /// Fails if a system call fails.
     pub fn start(emulation: &Emulation, period: Duration) -> Result<Self, EmuError> {
         let sockets = open_in(emulation.hosts())?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -36,7 +36,7 @@ impl Sampler {
     /// Stops and returns all samples.
     ///
     /// # Errors
-    /// If a sample could not be taken.
+    /// Fails if a sample could not be taken.
     pub fn finish(self) -> Result<Vec<Sample>, EmuError> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread
@@ -53,7 +53,7 @@ fn watch(
     ended: &AtomicBool,
 ) -> io::Result<Vec<Sample>> {
     let mut samples = Vec::new();
-    // The engine's thread starts the clock, so sampling waits for it.
+    // Sampling waits for the engine's thread, which starts the clock.
     let (zero, began) = loop {
         if ended.load(Ordering::Relaxed) {
             return Ok(samples);

@@ -16,14 +16,14 @@ const AT_ONCE: usize = 32;
 /// queue holds ([`DEVICE_QUEUE`]). The buffer costs no memory, because socket and device share the
 /// packets.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
-/// Maximum number of stamps without a packet: those of a full device, and as many of packets that
-/// the device dropped.
+/// Maximum number of stamps without a packet: one per packet of a full device, and as many for
+/// packets that the device dropped.
 const WAITING: usize = 2 * DEVICE_QUEUE as usize;
 
 /// Result of reading a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Read {
-    /// There was nothing to read.
+    /// No packet to read.
     Nothing,
     /// Packets that arrived together, and their arrival time if known.
     Packets(Option<DayTime>),
@@ -32,17 +32,16 @@ pub(crate) enum Read {
 /// Source of the arrival times of a port's packets.
 #[derive(Debug)]
 pub(crate) enum Times {
-    /// The device is a packet socket, which gives the time with each packet.
+    /// Packet socket as the device, which gives the time with each packet.
     OfSocket,
-    /// A packet socket in addition to the device; `None` if it is not wanted or could not be
-    /// opened.
+    /// Packet socket in addition to the device; `None` if unwanted or not available.
     Of(Option<Stamps>),
 }
 
 impl Times {
-    /// Opens the source for a device in the calling thread's network namespace. If that fails,
-    /// packets get the time of the read, and the lateness in the report includes the longest time
-    /// that they may have waited.
+    /// Opens the source for a device in the calling thread's network namespace. Without a source,
+    /// packets get the time of the read, and the reported lateness includes the longest time that
+    /// they may have waited.
     pub(crate) fn of_device(name: &str, timed: bool) -> Self {
         let stamps = timed.then(|| Stamps::of(name).ok());
         Self::Of(stamps.flatten())
@@ -132,7 +131,7 @@ impl Stamps {
         let mut control = [[0u64; CONTROL]; AT_ONCE];
         // SAFETY: structures of C, for which zero is a value.
         let mut vectors: [libc::iovec; AT_ONCE] = unsafe { std::mem::zeroed() };
-        // SAFETY: as above.
+        // SAFETY: all-zero bytes are valid values of this type.
         let mut messages: [libc::mmsghdr; AT_ONCE] = unsafe { std::mem::zeroed() };
         for i in 0..AT_ONCE {
             vectors[i].iov_base = bytes[i].as_mut_ptr().cast();
@@ -143,7 +142,7 @@ impl Stamps {
             header.msg_control = control[i].as_mut_ptr().cast();
             header.msg_controllen = size_of_val(&control[i]) as _;
         }
-        // SAFETY: as many messages as it says, whose buffers outlive the call.
+        // SAFETY: the array has the given number of messages, and their buffers outlive the call.
         let got = unsafe {
             libc::recvmmsg(
                 self.socket.as_raw_fd(),
@@ -153,10 +152,11 @@ impl Stamps {
                 std::ptr::null_mut(),
             )
         };
-        // An error of the socket, for example because the interface went down, counts as no stamps.
+        // A socket error, for example because the interface went down, means that there are no
+        // stamps.
         let got = usize::try_from(got).unwrap_or_default();
         for (message, bytes) in messages[..got].iter().zip(bytes) {
-            // SAFETY: the header of a message that was received, with its control buffer.
+            // SAFETY: the header is that of a received message, and its control buffer is alive.
             let Some(at) = (unsafe { stamp_of(&message.msg_hdr) }) else {
                 continue;
             };

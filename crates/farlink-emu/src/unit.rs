@@ -1,4 +1,4 @@
-//! The unit of a distributed emulation: a UDP socket through which gateways on other machines join
+//! The unit of a distributed emulation: a UDP socket for gateways on other machines. Gateways join
 //! as hosts of the scenario, send packets of their machines, and receive the packets that the
 //! network delivers.
 
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Interval of checks for lost gateways and due probes.
 const TICK: Interval = Interval::from_millis(25);
-/// Number of stored handshake initiations, so a replayed one is not answered.
+/// Number of stored handshake initiations, with which replays are detected.
 const MAX_EPHEMERALS: usize = 65_536;
 /// Maximum number of bytes of host names and addresses in a welcome, and the overhead per host (the
 /// address, and the JSON syntax).
@@ -39,7 +39,7 @@ pub struct UnitOptions {
 /// Returns a new random key as text.
 ///
 /// # Errors
-/// If the system has no random numbers.
+/// Fails if the system has no random numbers.
 pub fn new_key() -> Result<String, EmuError> {
     let key = Key::random().map_err(|e| EmuError::system("draw a random key", e))?;
     Ok(key.to_string())
@@ -93,9 +93,9 @@ pub struct GatewayReport {
 /// Event that a gateway's datagram causes in the engine.
 #[derive(Debug)]
 pub(crate) enum UnitEvent {
-    /// Nothing to be done.
+    /// Datagram that needs no action.
     Nothing,
-    /// A packet of the host with this index; the flag is set if its checksum is known to be right.
+    /// Packet of the host with this index; the flag is set if its checksum is known to be right.
     Packet(usize, Vec<u8>, bool),
     /// New position of the host with this index: x and y in metres.
     Place(usize, f64, f64),
@@ -186,7 +186,7 @@ impl Unit {
         loop {
             match self.socket.recv_from(buffer) {
                 Ok(read) => return Some(read),
-                // ICMP error about an earlier datagram whose gateway has gone.
+                // ICMP error about an earlier datagram, because its gateway has gone.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(_) => return None,
             }
@@ -278,8 +278,8 @@ impl Unit {
         }
     }
 
-    /// Returns whether a handshake initiation may be read. If it has no valid cookie, it is
-    /// answered with one.
+    /// Returns whether a handshake initiation may be read. An initiation without a valid cookie is
+    /// answered with a cookie.
     fn admits(&mut self, now: Instant, from: SocketAddr, number: u32, cookie: &Cookie) -> bool {
         match self.admission.admit(now, from, cookie) {
             Admitted::Yes => return true,
@@ -296,8 +296,8 @@ impl Unit {
         false
     }
 
-    /// Answers a handshake initiation from a proven address. If it was not created with the key, or
-    /// is a replay, it gets no answer.
+    /// Answers a handshake initiation from a proven address. A replay, or an initiation that was
+    /// not created with the key, gets no answer.
     fn hello(
         &mut self,
         now: Instant,

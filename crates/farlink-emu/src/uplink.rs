@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Name of the uplink's TUN device, which exists as long as its run.
+/// Name of the uplink's TUN device, which exists while its run does.
 pub(crate) const DEVICE: &str = "farlink-out";
 /// Name of the nftables table with all rules.
 const TABLE: &str = "farlink-internet";
@@ -109,8 +109,8 @@ fn leading_out(table: &str) -> Vec<String> {
     list
 }
 
-/// As [`leading_out`], for IPv6. This table has no heading, and a reject route has the interface
-/// `lo`.
+/// Parses the table as [`leading_out`] does, for IPv6. This table has no heading, and a reject
+/// route has the interface `lo`.
 fn leading_out6(table: &str) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
     for row in table.lines() {
@@ -241,8 +241,8 @@ fn put_back() {
     else {
         return;
     };
-    // If the table is missing, the marker is stale: its run ended before it changed anything, or it
-    // belonged to an earlier namespace with the same number.
+    // If the table is missing, the marker is stale. Its run ended before any change, or belonged to
+    // an earlier namespace with the same number.
     let table = |what, family| nft(&[], &format!("{what} table {family} {TABLE}\n"));
     if table("list", "ip").is_ok() {
         for line in words.lines() {
@@ -251,8 +251,8 @@ fn put_back() {
             let Some((_, family)) = Family::ALL.iter().find(|(own, _)| Some(*own) == name) else {
                 continue;
             };
-            // If forwarding was switched on for all interfaces in the meantime, this interface must
-            // continue to forward.
+            // This interface must continue to forward if forwarding was meanwhile switched on for
+            // all interfaces.
             let expected = before == Some("0") && family.forwards("all").unwrap_or(false);
             for interface in words.filter(|_| !expected) {
                 // Fails if the interface no longer exists.

@@ -105,7 +105,7 @@ struct Due {
     source: u32,
     /// Sequence number, which orders events at the same time.
     number: u64,
-    /// Remaining bytes of an active conversation; `None` if the event begins a new one.
+    /// Remaining bytes of an active conversation; `None` if the event begins a new conversation.
     left: Option<u64>,
 }
 
@@ -119,8 +119,8 @@ pub struct Background {
 
 impl Background {
     /// Creates the sources in steady state. The number of active conversations at time 0 is a
-    /// Poisson variate with mean [`Source::active`]; each starts with a random remainder of its
-    /// bytes.
+    /// Poisson variate with mean [`Source::active`]. Each of them starts with a random remainder of
+    /// its bytes.
     pub fn new(sources: Vec<(Source, Stream)>) -> Self {
         let mut this = Self {
             sources,
@@ -308,8 +308,9 @@ mod tests {
         }
     }
 
-    /// Returns the loss rate of an M/D/1 queue with `places` packets including the one in service,
-    /// from the Markov chain of the queue length at departures (Cooper 1981, chapter 5).
+    /// Returns the loss rate of an M/D/1 queue for `places` packets, including the packet in
+    /// service. The rate comes from the Markov chain of the queue length at departures (Cooper
+    /// 1981, chapter 5).
     fn m_d_1_k(rho: f64, places: usize) -> f64 {
         let arrivals = |k: usize| (1..=k).fold((-rho).exp(), |p, i| p * rho / i as f64);
         // Unnormalised stationary probabilities of the queue length after a departure, from the
@@ -461,8 +462,8 @@ mod tests {
         while let Some((at, len)) = all.next_until(seconds(100.0)) {
             assert!(at >= last);
             last = at;
-            // A whole conversation is six packets of 1500 bytes and one of 1000. One that is active
-            // at the start sends only its remainder.
+            // A whole conversation is six packets of 1500 bytes and one of 1000. A conversation
+            // that is active at the start sends only its remainder.
             short += u32::from(len == 1000);
         }
         assert!((400..600).contains(&short), "{short}");

@@ -20,10 +20,10 @@ use std::collections::VecDeque;
 pub struct CompressionStats {
     /// Packets sent with compressed headers.
     pub compressed: u64,
-    /// Packets sent with full headers, which set the state of their connection at the decompressor.
+    /// Packets sent with full headers, which set their connection's state at the decompressor.
     pub uncompressed: u64,
-    /// Packets sent unchanged as IP: no TCP, fragments, SYN, FIN, RST, and low-priority packets on
-    /// a link with a class for them.
+    /// Packets sent unchanged as IP: no TCP, fragments, SYN, FIN, RST. On a link with a class for
+    /// low-priority packets, those are sent as IP too.
     pub ip: u64,
     /// Bytes saved by compression.
     pub saved: u64,
@@ -106,8 +106,8 @@ impl Compression {
     }
 
     /// Returns the length that the packet will have on the link if sent next. With `in_turn` false
-    /// other packets may be sent before it, so its headers stay uncompressed: a difference to the
-    /// previous header would be outdated.
+    /// other packets may be sent before it. Its headers then stay uncompressed, because the
+    /// difference to the previous header would be outdated.
     pub fn prepare(&mut self, packet: &Packet, in_turn: bool) -> u32 {
         self.plan = if in_turn && headers(packet, &mut self.header) {
             self.compressor.plan(&self.header)
@@ -162,20 +162,20 @@ impl Compression {
 
     /// Records the loss of a packet; a damaged frame still arrives at `at`.
     pub fn on_loss(&mut self, now: Instant, cause: DropCause, at: Instant) {
-        // Only a frame with bit errors arrives, and its check sequence reveals the damage. Other
-        // losses leave no trace.
+        // Only a frame with bit errors arrives, and its check sequence reveals the damage. The
+        // decompressor does not notice other losses.
         if !matches!(cause, DropCause::BitError | DropCause::Checksum) {
             return;
         }
-        // No packet arrives any more between the first two errors, so the first has no further
-        // effect.
+        // No packet arrives any more between the first two errors, so the first error has no
+        // further effect.
         while self.errors.len() > 1 && self.errors[1] < now {
             self.errors.pop_front();
         }
         self.errors.push_back(at);
     }
 
-    /// Gives a packet that arrives at the far end the headers that the decompressor computes.
+    /// Gives an arriving packet the headers that the decompressor computes.
     pub fn restore(&mut self, now: Instant, number: PacketId, packet: &mut Packet) -> Restored {
         while self.errors.front().is_some_and(|&at| at <= now) {
             self.errors.pop_front();
@@ -222,8 +222,8 @@ fn set_wrong(packet: &mut Packet, own: &[u8], header: &[u8]) {
     match &mut packet.payload {
         // A raw packet carries the wrong header bytes, and its own checksum reveals them.
         Payload::Raw(raw) => raw.set_headers(own.len(), header),
-        // Headers of another connection would reach a wrong host or port, which would refuse the
-        // packet. The simulation marks the packet corrupt instead.
+        // With the headers of another connection the packet would reach a wrong host or port, which
+        // would refuse it. The simulation marks the packet corrupt instead.
         _ if !same_connection(own, header) => packet.corrupt = true,
         _ => {
             packet.corrupt |= header_sum(header) != header_sum(own);

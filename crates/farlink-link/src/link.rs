@@ -23,9 +23,9 @@ use std::ops::{Index, IndexMut};
 /// Reply of a link to an offered packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offered {
-    /// In flight behind other packets of the same direction.
+    /// Packet in flight behind other packets of the same direction.
     InFlight,
-    /// In flight. The packet is the next of its direction to arrive, at this time.
+    /// Packet in flight that is the next of its direction to arrive, at this time.
     FirstInFlight(Instant),
     /// Arrives at this time and may be forwarded early, as with [`Outcome::ForwardEarly`].
     ForwardEarly(Instant),
@@ -52,7 +52,7 @@ pub struct Arrival {
     pub many: bool,
 }
 
-/// Number of packets in flight on a link above which they no longer fit the L1 cache.
+/// Number of packets in flight above which a link's packets no longer fit the L1 cache.
 const MANY: usize = 256;
 
 /// Reason of a link's deadline.
@@ -120,7 +120,7 @@ impl Link {
         self
     }
 
-    /// Makes both directions of the complete link share one medium, on which they take turns.
+    /// Makes both directions of the complete link share one medium, on which they alternate.
     pub fn half_duplex(mut self) -> Self {
         match &mut self.arq {
             Some(arq) => arq.link.share(),
@@ -415,7 +415,7 @@ impl Links {
         }
     }
 
-    /// Restores the headers of a packet that arrives, if they were compressed.
+    /// Restores the headers of an arriving packet, if they were compressed.
     ///
     /// # Errors
     /// Returns the cause if the packet is lost at the far end: discarded by the decompressor, or
@@ -466,7 +466,7 @@ impl Links {
         })
     }
 
-    /// Returns the direction whose `low_watched` flag counts: `Down` for both directions of a
+    /// Returns the direction whose `low_watched` flag is used: `Down` for both directions of a
     /// shared medium.
     fn watched(&self, id: LinkId) -> LinkId {
         if self[id].medium.is_shared {

@@ -1,10 +1,10 @@
 //! Medium access control: sends one frame at a time, after an access delay.
 //!
-//! The link layer hands over a frame (Request) and gets a Confirm when the MAC has sent it or given
-//! it up. Until then it hands over no other frame. The MAC at the far end passes undamaged frames
-//! to its link layer (Indication). Frames keep their order. Access is either a random delay (Wong
-//! 1998, 3.2.2) or contention by CSMA/CA or slotted ALOHA with stations that are not nodes of the
-//! scenario.
+//! The link layer passes a frame to the MAC (Request), and receives a Confirm when the MAC has sent
+//! it or given it up. Until then it passes no other frame. The MAC at the far end passes undamaged
+//! frames to its link layer (Indication). Frames keep their order. Access is either a random delay
+//! (Wong 1998, 3.2.2) or contention by CSMA/CA or slotted ALOHA with stations that are not nodes of
+//! the scenario.
 
 mod contention;
 

@@ -105,7 +105,7 @@ impl Live {
     /// Builds the network of run number `run`.
     ///
     /// # Errors
-    /// If the scenario cannot be built.
+    /// Fails if the scenario cannot be built.
     pub fn new(scenario: &Expanded, run: u64) -> Result<Self, RunError> {
         headers_can_say(scenario, "emulated")?;
         let (scenario, bounded) = bounded(scenario);
@@ -170,7 +170,7 @@ impl Live {
     ///
     /// # Errors
     ///
-    /// If the packet is not IP or has no route. Nothing changes then.
+    /// Fails if the packet is not IP or has no route. Nothing changes then.
     pub fn send(&mut self, now: Instant, host: usize, bytes: Vec<u8>) -> Result<(), Refused> {
         self.enter(now, host, Raw::new(bytes).map_err(Refused::NotIp)?)
     }
@@ -179,7 +179,7 @@ impl Live {
     ///
     /// # Errors
     ///
-    /// If the destination has no route, is the sender itself, or is a multicast or broadcast
+    /// Fails if the destination has no route, is the sender itself, or is a multicast or broadcast
     /// address. Nothing changes then.
     pub fn enter(&mut self, now: Instant, host: usize, raw: Raw) -> Result<(), Refused> {
         let from = self.hosts[host].1;
@@ -253,7 +253,8 @@ impl Live {
     ///
     /// # Errors
     ///
-    /// If anything else differs, or if a channel cannot be built. Nothing changes in either case.
+    /// Fails if anything else differs, or if a channel cannot be built. Nothing changes in either
+    /// case.
     pub fn set(&mut self, scenario: &Expanded) -> Result<(), ChangeError> {
         let (scenario, bounded) = bounded(scenario);
         let mut expected = scenario.clone();
@@ -346,7 +347,7 @@ impl Live {
     ///
     /// # Errors
     ///
-    /// If one of the directions has a link protocol, because its channel cannot be switched.
+    /// Fails if one of the directions has a link protocol, because its channel cannot be switched.
     /// Nothing changes then.
     pub fn switch_channels(
         &mut self,

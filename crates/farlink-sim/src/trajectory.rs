@@ -24,8 +24,8 @@ const MAX_POSITIONS: u64 = 10_000_000;
 ///
 /// # Errors
 ///
-/// If there is no such link, if its nodes do not move, or if the number of positions is 0 or too
-/// large.
+/// Fails if there is no such link, if its nodes do not move, or if the number of positions is 0 or
+/// too large.
 pub fn trajectory(
     scenario: &Expanded,
     run: u64,

@@ -158,7 +158,7 @@ impl<T: Copy> Ring<T> {
     ///
     /// # Panics
     ///
-    /// If the queue has fewer than `i` records.
+    /// Panics if the queue has fewer than `i` records.
     pub fn insert(&mut self, i: usize, record: T) {
         assert!(i <= self.len(), "no place {i} among {}", self.len);
         self.push_back(record);
@@ -172,7 +172,7 @@ impl<T: Copy> Ring<T> {
     ///
     /// # Panics
     ///
-    /// If the range exceeds the queue.
+    /// Panics if the range exceeds the queue.
     pub fn remove(&mut self, places: Range<usize>) {
         assert!(
             places.start <= places.end && places.end <= self.len(),

@@ -25,7 +25,7 @@ pub use rewrite::rewrite;
 /// flipped bit in its segment, so that its TCP checksum fails.
 ///
 /// # Errors
-/// If the datagram is longer than 65,535 bytes, or its options are longer than 40 bytes.
+/// Fails if the datagram is longer than 65,535 bytes, or its options are longer than 40 bytes.
 pub fn encode(packet: &Packet, addresses: Addresses) -> Result<Vec<u8>, WireError> {
     let mut out = Vec::with_capacity(packet.ip_len() as usize);
     encode_prefix(packet, addresses, u32::MAX, &mut out)?;
@@ -190,7 +190,7 @@ fn tcp_header(segment: &Segment) -> Result<TcpHeader, WireError> {
 /// unknown TCP options, IP options and IPv6 extensions are skipped.
 ///
 /// # Errors
-/// If the bytes are no whole IP datagram with a TCP segment, or a checksum is wrong.
+/// Fails if the bytes are no whole IP datagram with a TCP segment, or a checksum is wrong.
 pub fn decode(bytes: &[u8]) -> Result<(IpFields, Segment), WireError> {
     match read(bytes, Body::of_bytes)? {
         (fields, segment, true) => Ok((fields, segment)),

@@ -154,7 +154,7 @@ impl Raw {
     /// Reads the packet at the start of `bytes`, and discards the bytes after the packet.
     ///
     /// # Errors
-    /// If the bytes do not begin with a whole IPv4 or IPv6 packet.
+    /// Fails if the bytes do not begin with a whole IPv4 or IPv6 packet.
     pub fn new(mut bytes: Vec<u8>) -> Result<Self, NotIp> {
         let &[first, _, high, low, ..] = bytes.as_slice() else {
             return Err(NotIp::Short);

@@ -64,7 +64,7 @@ impl CapturePoint {
     /// Adds a packet captured at `time` of the run, which starts at [`START`].
     ///
     /// # Errors
-    /// If the packet cannot be encoded ([`codec::encode`]); the file is then unchanged.
+    /// Fails if the packet cannot be encoded ([`codec::encode`]); the file is then unchanged.
     pub fn packet(&mut self, time: Instant, packet: &Packet) -> Result<(), WireError> {
         let max = if self.snaplen == 0 {
             u32::MAX

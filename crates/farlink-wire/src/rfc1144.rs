@@ -188,7 +188,7 @@ impl Compressor {
     /// Builds a compressor for a new line.
     ///
     /// # Panics
-    /// If there are no slots, or more than [`MAX_SLOTS`].
+    /// Panics if there are no slots, or more than [`MAX_SLOTS`].
     pub fn new(config: Config) -> Self {
         assert!((1..=MAX_SLOTS).contains(&config.slots), "1 to 256 slots");
         Self {
@@ -370,7 +370,7 @@ impl Decompressor {
     /// Decompresses a header followed by `data` bytes of data. Returns the full headers.
     ///
     /// # Errors
-    /// If the packet must be discarded.
+    /// Fails if the packet must be discarded.
     pub fn compressed(&mut self, bytes: &[u8], data: u32) -> Result<&[u8], Discarded> {
         let result = self.expand(bytes, data);
         if result == Err(Discarded::Unknown) {

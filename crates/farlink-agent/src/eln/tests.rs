@@ -126,8 +126,8 @@ fn marks_are_traced() {
     assert!(notes[0].from_opener);
 }
 
-/// Segment 100 never reached the agent: congestion. Its retransmission passes and is lost behind
-/// the agent.
+/// Segment 100 was lost by congestion in front of the agent. Its retransmission passes and is lost
+/// behind the agent.
 #[test]
 fn duplicate_ack_for_data_lost_upstream_passes_unmarked() {
     let steps = [
@@ -211,8 +211,8 @@ fn unreadable_packets_pass_unchanged() {
 }
 
 proptest! {
-    /// The agent decides the same for simulated packets and for their bytes, and changes nothing
-    /// else in what it forwards.
+    /// The agent decides the same for simulated packets and for their bytes. It changes nothing
+    /// else in the packets that it forwards.
     #[test]
     fn simulated_and_raw_packets_get_the_same_marks(
         isn: u32,
@@ -241,8 +241,8 @@ proptest! {
     }
 }
 
-/// Each hole in front of the agent begins another range. Data beyond the limit counts as data that
-/// did not pass, and filled holes join the ranges.
+/// Each hole in front of the agent begins another range. Data beyond the limit of ranges is treated
+/// as lost in front of the agent. Filled holes join the ranges.
 #[test]
 fn ranges_are_bounded() {
     let (mut passed, count) = (Passed::default(), MAX_RANGES as u32);
@@ -261,7 +261,7 @@ fn ranges_are_bounded() {
     assert_eq!(passed.ranges, [(Seq(0), Seq(200 * count))]);
 }
 
-/// Data that a queue refuses is removed: in the middle of a range, at an end, and over several
+/// Data that a queue refuses is removed from the middle of a range, from an end, and from several
 /// ranges.
 #[test]
 fn refused_data_is_removed() {

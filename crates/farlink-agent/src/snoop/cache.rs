@@ -36,7 +36,7 @@ pub(super) enum Place {
     Hole,
     /// Covers cached entries completely and replaces them.
     Again,
-    /// Overlaps a cached entry without covering it; nothing is stored.
+    /// Data that overlaps a cached entry without covering it; nothing is stored.
     Within,
 }
 

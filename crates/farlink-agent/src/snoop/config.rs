@@ -18,8 +18,8 @@ pub enum Repair {
 pub enum SenderNotices {
     /// No notices.
     Nothing,
-    /// Partial acknowledgment when the local timer expires, either once for each range of data that
-    /// has reached the agent, or at each expiry (west1997, 3.3).
+    /// Partial acknowledgment when the local timer expires: once for each range of data that has
+    /// reached the agent, or at each expiry (west1997, 3.3).
     Partial {
         /// Set if only senders that offered the option in their SYN are notified.
         negotiate: bool,
@@ -40,7 +40,7 @@ pub enum SenderNotices {
 pub enum SackHandling {
     /// SACK blocks pass unchanged.
     Pass,
-    /// Adds SACK blocks for holes under local repair, so that the sender sees only other holes.
+    /// SACK blocks for holes under local repair, so that the sender sees only other holes.
     Mask,
     /// Removes SACK from the handshake.
     Off,

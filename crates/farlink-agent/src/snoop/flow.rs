@@ -18,11 +18,11 @@ pub(super) struct Flow {
     pub(super) acked: Option<(Seq, u16)>,
     /// Number of duplicates received of the ACK in `acked`.
     dups: u32,
-    /// Duplicate ACKs still expected from the packets cached behind a retransmitted one; the agent
-    /// suppresses them.
+    /// Number of duplicate ACKs still expected from the packets cached behind a retransmitted
+    /// packet. The agent suppresses these duplicate ACKs.
     expected: u32,
-    /// Set when the sender resends data already acknowledged, because that ACK was lost. The next
-    /// duplicate ACK then passes.
+    /// Set when the sender resends data already acknowledged, which shows that the ACK was lost.
+    /// The next duplicate ACK then passes.
     pass_next_duplicate: bool,
     rtt: Option<Rtt>,
     /// Time at which the timer was restarted.
@@ -105,9 +105,11 @@ pub(super) enum OnData {
 pub(super) enum OnAck {
     /// Forwards the ACK.
     Pass,
-    /// Forwards a duplicate ACK: the loss was in front of the agent, or the sender repairs it.
+    /// Duplicate ACK that is forwarded because the loss was in front of the agent or the sender
+    /// repairs it.
     PassDuplicate,
-    /// Forwards the ACK and gives up the requested data, because all retransmissions are used up.
+    /// ACK that is forwarded, and gives up the requested data because all retransmissions are used
+    /// up.
     GiveUp,
     /// Drops the ACK, because a newer one has passed.
     Old,
@@ -154,7 +156,7 @@ impl Flow {
         let flags = segment.flags;
         if flags.has(Flags::SYN) {
             if !flags.has(Flags::ACK) {
-                *self = Self::default(); // another connection
+                *self = Self::default(); // A SYN without ACK opens another connection.
             }
             self.partial_offered |= segment.options.ackp;
             return OnData::Pass;
@@ -233,7 +235,7 @@ impl Flow {
     ) -> OnAck {
         let flags = segment.flags;
         if flags.has(Flags::SYN) && !flags.has(Flags::ACK) {
-            *self = Self::default(); // another connection
+            *self = Self::default(); // A SYN without ACK opens another connection.
         }
         if !flags.has(Flags::ACK) || flags.has(Flags::RST) {
             return OnAck::Pass;
@@ -244,7 +246,7 @@ impl Flow {
         let (last, last_window) = match self.acked {
             Some(acked) if ack.diff(acked.0) <= 0 => acked,
             _ => {
-                // An ACK of data that never passed is forwarded without a decision.
+                // An ACK for data that the agent never forwarded is passed on without a decision.
                 if self.high.is_none_or(|high| ack.diff(high) <= 0) {
                     self.on_new_ack(now, config, ack, window);
                 }
@@ -334,8 +336,8 @@ impl Flow {
         OnAck::Repair(lost.start)
     }
 
-    /// Returns the data that SACK blocks show as missing, other than that at `ack`, and that was
-    /// not retransmitted recently.
+    /// Returns the holes between SACK blocks, except the hole at `ack`, that were not retransmitted
+    /// recently.
     pub(super) fn missing(
         &self,
         now: Instant,

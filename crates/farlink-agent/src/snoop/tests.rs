@@ -327,7 +327,7 @@ fn timers_of_transferred_connections_restart() {
     let (entries, due) = flow.expect("the connection");
     assert_eq!(entries, [2, 3, 4].map(|serial| (serial, Some(until(2)))));
     assert!(due.is_some_and(|due| due > until(2)));
-    // With the other connection's data acknowledged, no further event is due.
+    // After the other connection's data is acknowledged, no further event is due.
     new.connections.at(0, |flow| flow.cache.free(Seq(101)));
     new.on_deadline(until(2), &mut out);
     assert_eq!(new.deadline(), due);

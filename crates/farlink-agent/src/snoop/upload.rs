@@ -12,7 +12,8 @@ use farlink_tcp::{
 };
 use farlink_wire::packet::Packet;
 
-/// Number of SACK blocks beside the mark: 4 + 4 + 8 n of 40 bytes, 12 of which timestamps use.
+/// Maximum number of SACK blocks beside the ELN mark. They take 4 + 4 + 8 n of 40 option bytes, and
+/// timestamps take 12.
 const BLOCKS: usize = 4;
 const BLOCKS_WITH_TIMESTAMPS: usize = 2;
 

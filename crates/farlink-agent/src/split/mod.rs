@@ -26,14 +26,14 @@ pub struct Settings {
     pub tcp: [Arc<Config>; 2],
     /// TCP parameters of the halves over IPv6, with shorter segments.
     pub tcp6: [Arc<Config>; 2],
-    /// Set if a SYN is answered at once, rather than after the other end has answered.
+    /// Set if a SYN is answered at once, before the other end has answered.
     pub early: bool,
     /// Time for which bytes wait to fill a segment of the other half; `None` to send them at once.
     pub linger: Option<Interval>,
     /// Time that a packet spends in the protocol stack, for each direction.
     pub stack_delay: Interval,
-    /// Limits on connections. A connection that is idle for `limits.idle` is removed when another
-    /// needs its room.
+    /// Limits on connections. A connection idle for `limits.idle` is removed to make room for a new
+    /// one.
     pub limits: Limits,
 }
 
@@ -314,8 +314,8 @@ impl Agent for Split {
                 }
             }
         }
-        // Collects the due relays first, so that a relay that is due again at once waits for the
-        // next call.
+        // The due relays are collected first. A relay that is due again at once waits for the next
+        // call.
         let due = self.timers.iter().take_while(|(at, _)| *at <= now);
         let due: Vec<Ends> = due.map(|&(_, ends)| ends).collect();
         for ends in due {

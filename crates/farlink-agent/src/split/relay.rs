@@ -18,8 +18,8 @@ pub(super) struct Relay {
     isn: Seq,
     /// SYN of the opener, while its answer waits for the answer of the other end.
     unanswered: Option<Box<Segment>>,
-    /// Initial sequence number of the half that answers early in the other end's name; `shift` is
-    /// the difference to the number that this end chooses itself.
+    /// Initial sequence number that an early answer uses in the other end's name. `shift` is the
+    /// difference to the number that the other end then chooses.
     early: Option<Seq>,
     shift: u64,
     /// Time of the last packet of the connection.
@@ -83,8 +83,8 @@ pub(super) struct Opening {
 }
 
 impl Relay {
-    /// Creates a relay from the opener's SYN. The agent sends a SYN to the other end, with a number
-    /// that gives each byte of the opener the same sequence number on both sides.
+    /// Creates a relay from the opener's SYN. The agent's SYN to the other end has an initial
+    /// number that keeps the opener's sequence numbers on both sides.
     pub(super) fn open(settings: &Settings, opening: Opening, now: Instant) -> Self {
         let Opening {
             from,
@@ -171,8 +171,8 @@ impl Relay {
         self.is_spent() && syn.seq != self.isn
     }
 
-    /// Returns whether a new connection may replace the relay: both halves have ended and only wait
-    /// for old segments.
+    /// Returns whether a new connection may replace the relay. Both halves must have ended and only
+    /// wait for old segments.
     pub(super) fn is_spent(&self) -> bool {
         let waits = |half: &Half| half.is_over() || half.connection.state() == State::TimeWait;
         self.unanswered.is_none() && self.halves.iter().all(waits)

@@ -153,7 +153,7 @@ fn refused_syn_ends_the_half_of_the_opener() {
             ..settings()
         };
         let mut bed = bed(settings, [0, 1000], false);
-        // The listening end is gone.
+        // The listening end aborts its connection.
         bed.ends[MOBILE].connection.abort(at(0));
         bed.run(at(LONG));
         assert_eq!(bed.ends[FIXED].closed, Some(reason), "early {early}");
@@ -245,8 +245,8 @@ fn simulated_and_raw_segments_get_the_same_answers() {
     assert_eq!(a, b);
 }
 
-/// A transferred relay counts as used at the transfer. An agent without room for it resets both
-/// halves, because neither can continue alone.
+/// The idle time of a transferred relay starts at the transfer. An agent without room for the relay
+/// resets both halves, because neither can continue alone.
 #[test]
 fn transferred_relays_are_renewed_or_reset_without_room() {
     for connections in [0, 1] {
@@ -305,7 +305,7 @@ fn number_of_relays_is_bounded() {
     }
     assert_eq!(split.relays.len(), 100);
     assert_eq!(counter(&split, "connections_refused"), 99_900);
-    // All connections were idle for long.
+    // All connections have been idle for long.
     assert_eq!(ask(&mut split, at(120_000), 100_000), Verdict::Absorb);
     assert_eq!(split.relays.len(), 1);
     assert_eq!(split.timers.len(), 1);
@@ -351,7 +351,7 @@ proptest! {
         prop_assert!(bed.agent.relays.is_empty(), "{:?}", bed.agent);
     }
 
-    /// For any segments of the ends, the agent continues to run_application and its state stays bounded.
+    /// For any segments of the ends, the agent keeps running and its state stays bounded.
     #[test]
     fn hostile_segments_keep_memory_bounded(segments in super::super::bed::hostile(), real: bool) {
         let mut agent = Split::new(settings());

@@ -30,7 +30,7 @@ impl Handshake {
         self.near.is_some() && self.far.is_some()
     }
 
-    /// Returns an option on which both ends agreed, once both have sent it.
+    /// Returns an option that both ends have sent in their SYN.
     pub(super) fn agreed<T>(&self, of: impl Fn(&Options) -> Option<T>) -> Option<T> {
         of(&self.near.as_ref()?.1)?;
         of(self.far.as_ref()?)

@@ -78,8 +78,9 @@ impl Spoof {
         }
     }
 
-    /// Sends the pending packets of a connection, and updates its buffer counter and deadline.
-    /// Removes the connection if it is over. `before` is the number of bytes that it held before.
+    /// Sends the pending packets of a connection, and updates its deadline and the buffer counter.
+    /// Removes a finished connection. `before` is the number of bytes that the connection held
+    /// before.
     fn flush_and_rearm(&mut self, ends: Ends, before: u64, out: &mut Out) {
         for packet in self.packets.drain(..) {
             out.inject(packet);
@@ -314,7 +315,7 @@ impl Agent for Spoof {
                 self.all.insert(ends, spoofed);
                 self.flush_and_rearm(ends, 0, out);
             } else {
-                // Without its state nothing would deliver the acknowledged data.
+                // Nothing else would deliver the acknowledged data, so both ends are reset.
                 self.refused += 1;
                 self.held += spoofed.held();
                 self.all.insert(ends, spoofed);

@@ -21,8 +21,7 @@ impl Passed {
         let from = self.ranges.partition_point(|range| range.1.diff(start) < 0);
         let to = self.ranges.partition_point(|range| range.0.diff(end) <= 0);
         if from >= to {
-            // A range beyond the limit is not recorded. The only effect is that duplicate ACKs may
-            // follow.
+            // A range beyond the limit is not recorded, which can only cause extra duplicate ACKs.
             if self.ranges.len() < MAX_RANGES {
                 self.ranges.insert(from, (start, end));
             }
@@ -35,8 +34,8 @@ impl Passed {
         self.ranges.drain(from + 1..to);
     }
 
-    /// Returns the end of the range that contains `place`, otherwise `place`. Removes all ranges
-    /// below.
+    /// Returns the end of the range that contains `place`, or `place` itself if no range does.
+    /// Removes all ranges below the result.
     pub(super) fn end_of_run(&mut self, place: Seq) -> Seq {
         let below = self
             .ranges

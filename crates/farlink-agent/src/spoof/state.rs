@@ -26,8 +26,8 @@ pub(super) struct Spoofed {
     handshake: Handshake,
     /// Sequence number after the data received in order.
     next: Seq,
-    /// Sequence number after the data acknowledged to the sender. It is below `next` if some data
-    /// passed without a copy.
+    /// Sequence number after the data acknowledged to the sender. `acked` is below `next` if some
+    /// data passed without a copy.
     acked: Seq,
     /// Sequence number after the data that the far end has acknowledged.
     confirmed: Seq,
@@ -305,15 +305,15 @@ impl Spoofed {
         self.confirmed.at(self.far.window)
     }
 
-    /// Returns whether the far end would drop data up to `end` that lies beyond its window. Without
-    /// a loss such data may be sent, because the window advances until the data arrives. After a
+    /// Returns whether the far end would drop data up to `end` because it exceeds the window.
+    /// Without a loss the data may be sent, because the window advances until it arrives. After a
     /// loss the window does not advance.
     fn has_to_wait(&self, end: Seq) -> bool {
         (self.recover.is_some() || self.waits) && end.diff(self.far_edge()) > 0
     }
 
-    /// Marks cached data beyond the far end's window as waiting after a loss, because the far end
-    /// dropped it. Returns the end of the other data.
+    /// After a loss, marks cached data beyond the far end's window as waiting, because the far end
+    /// dropped it. Returns the end of the data inside the window.
     fn hold_back(&mut self) -> Option<Seq> {
         let edge = self.far_edge();
         let mut last = None;
@@ -557,8 +557,8 @@ impl Spoofed {
 
     /// Marks cached segments lost, so that ACKs of the far end release their retransmission. After
     /// a time-out these include segments in flight, otherwise only those sent at least the shortest
-    /// RTT ago. Leaves out SACKed segments and those that wait for the far end's window. Resends
-    /// the first segment at once if it is marked or the timer has expired.
+    /// RTT ago. SACKed segments and those waiting for the far end's window are left out. The first
+    /// segment is sent at once if it is marked or the timer has expired.
     fn repeat_all(&mut self, act: Act, timed_out: bool, now: Instant, out: &mut Vec<Packet>) {
         self.recover = self.hold_back();
         self.duplicates = 0;
@@ -578,8 +578,8 @@ impl Spoofed {
         free.min(self.far.window)
     }
 
-    /// Returns the window field for the sender. A window announced before is not withdrawn;
-    /// rounding to the scale takes back less than one unit (RFC 7323, 2.4).
+    /// Returns the window field for the sender. The window never shrinks, except for rounding to
+    /// the scale (less than one unit; RFC 7323, 2.4).
     pub(super) fn window(&mut self, settings: &Settings) -> u16 {
         let (offer, shift) = (self.offer(settings), self.handshake.shift());
         let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);

@@ -1,8 +1,8 @@
 //! Cached segments in sequence order. Each has the number of its last transmission.
 //!
 //! The path to the far end keeps packets in order. A segment is therefore lost if a segment that
-//! was sent *later* has arrived. Duplicate ACKs caused by data sent *earlier* do not show a loss,
-//! because they refer to a hole that the sender has filled since.
+//! was sent *later* has arrived. A duplicate ACK caused by data sent *earlier* shows no loss,
+//! because the sender has since filled the hole that it reports.
 
 use farlink_tcp::{Instant, Interval, SackBlock, Seq};
 use farlink_wire::packet::Packet;
@@ -35,7 +35,7 @@ pub(super) struct CachedSegment {
     /// Time and number of the last transmission.
     sent: Instant,
     order: u64,
-    /// Set if the agent retransmitted the segment, which then gives no RTT sample (Karn).
+    /// Set if the agent retransmitted the segment. Such a segment gives no RTT sample (Karn).
     pub(super) again: bool,
     /// Set if the far end SACKed the segment (RFC 2018).
     pub(super) sacked: bool,
@@ -54,8 +54,8 @@ pub(super) struct Confirmed {
     /// Set if the ACK came too early to be caused by the agent's retransmissions, so the originals
     /// arrived.
     pub(super) early: bool,
-    /// Transmission time for an RTT sample: of a segment that was sent once and acknowledged alone
-    /// or last.
+    /// Transmission time for an RTT sample. The segment was sent once, and was acknowledged alone
+    /// or as the last of several.
     pub(super) sample: Option<Instant>,
 }
 
@@ -101,8 +101,8 @@ impl Store {
         self.shortest = Some(self.shortest.map_or(time, |least| least.min(time)));
     }
 
-    /// Returns whether the far end lacks the first cached segment, rather than data missing in
-    /// front of the agent.
+    /// Returns whether the first byte that the far end lacks is cached (and not lost in front of
+    /// the agent).
     pub(super) fn is_due(&self, confirmed: Seq) -> bool {
         let first = self.all.front();
         first.is_some_and(|first| first.start.diff(confirmed) <= 0)
@@ -261,7 +261,7 @@ impl Store {
     }
 
     /// Handles SACKed data. Returns the indices of lost segments: those followed by three later
-    /// arrivals, or by one during a recovery.
+    /// arrivals, or during a recovery by one.
     pub(super) fn report(
         &mut self,
         blocks: &[SackBlock],

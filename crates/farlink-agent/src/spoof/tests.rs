@@ -143,8 +143,7 @@ fn connection_is_not_slower_than_without_the_agent() {
     }
 }
 
-/// The far end is gone. After the last try both ends are reset, and acknowledged data that was not
-/// delivered is counted.
+/// After the last try both ends are reset, and acknowledged data that was not delivered is counted.
 #[test]
 fn undeliverable_data_resets_both_ends() {
     let mut bed = bed([0, 500_000], false, "sack");
@@ -192,7 +191,7 @@ fn transfers_or_resets_the_connections_of_a_host_that_leaves() {
     }
 }
 
-/// A transferred connection counts as used at the transfer. An agent without room for a transferred
+/// The idle time of a transferred connection starts at the transfer. An agent without room for the
 /// connection resets its ends, because nothing else would deliver the acknowledged data.
 #[test]
 fn transferred_connections_are_renewed_or_reset_without_room() {
@@ -282,7 +281,7 @@ proptest! {
         prop_assert!(bed.agent.timers.is_empty(), "{:?}", bed.agent);
     }
 
-    /// For any segments of the ends, the agent continues to run_application and its state stays bounded.
+    /// For any segments of the ends, the agent keeps running and its state stays bounded.
     #[test]
     fn hostile_segments_keep_memory_bounded(segments in super::super::bed::hostile(), real: bool) {
         let mut agent = spoof();

@@ -96,8 +96,8 @@ impl PacketFates {
         }
         let mean = theory.loss.unwrap();
         for (lag, &rho) in (1..).zip(theory.autocorrelation.iter().flatten().take(5)) {
-            // The rate c of losses `lag` packets after a loss gives the autocorrelation rho = (c -
-            // m) / (1 - m).
+            // With c the loss rate `lag` packets after a loss, the autocorrelation is rho = (c - m)
+            // / (1 - m).
             let (rate, error) = self.ratio(|batch| {
                 let both = batch.windows(lag + 1).filter(|w| w[0] && w[lag]).count();
                 let inner = &batch[..batch.len() - lag];
@@ -120,8 +120,8 @@ pub(super) fn agrees(mut process: impl Process, sampling: Sampling) -> PacketFat
     measured
 }
 
-/// Fails unless a value is within 4 standard errors of `expected`. Also fails if the error is so
-/// large that the comparison shows nothing.
+/// Fails unless a value is within 4 standard errors of `expected`. A comparison also fails if its
+/// standard error is too large for a meaningful test.
 #[track_caller]
 pub(super) fn near(what: &str, (measured, error): (f64, f64), expected: f64) {
     assert!(

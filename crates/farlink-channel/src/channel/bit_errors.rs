@@ -25,8 +25,7 @@ impl BitErrors {
     /// Creates the process. `ber` is the probability that a bit is in error; with 0
     /// `correctable_bits` the link only detects errors.
     pub fn new(ber: Probability, correctable_bits: u32, stream: Stream) -> Self {
-        // The cached loss of a packet without bytes is valid from the start: such a packet has no
-        // errors.
+        // The first cached entry is valid from the start: a packet without bytes has no errors.
         Self {
             ber,
             correction: Correction::Bits(correctable_bits),
@@ -35,8 +34,8 @@ impl BitErrors {
         }
     }
 
-    /// Adds a block code, which replaces `correctable_bits`. Packet lengths then exclude check
-    /// symbols.
+    /// Adds a block code, which replaces `correctable_bits`. From then on, packet lengths exclude
+    /// check symbols.
     pub fn with_code(self, code: BlockCode) -> Self {
         Self {
             correction: Correction::Blocks(code),
@@ -132,8 +131,8 @@ mod tests {
     use super::*;
     use farlink_tcp::Instant;
 
-    /// Computes the tail by the recurrence from P(0) = (1 - p)^n, summed from below. This differs
-    /// from the tested method, and is exact unless the result is tiny.
+    /// Computes the tail by summing the recurrence from P(0) = (1 - p)^n. This way differs from the
+    /// tested method, and is exact unless the result is tiny.
     fn by_recurrence(bits: u64, ber: f64, correctable: u32) -> f64 {
         let mut term = (1.0 - ber).powi(bits as i32);
         let mut below = term;

@@ -39,7 +39,7 @@ impl ByteErrors {
     /// number of packets that one error damages, and `overhead` the framing of the link in bytes.
     ///
     /// # Errors
-    /// If the distance is 0 or the burst is 0.
+    /// Fails if the distance is 0 or the burst is 0.
     pub fn new(
         distance: u64,
         burst: u32,
@@ -222,8 +222,8 @@ mod tests {
             let all = ip + tcp;
             assert_near(ip / all, share, rate_error(share, all as usize));
         }
-        // In a burst the following packets are damaged at any byte: 20 of 1500 bytes are the IP
-        // header.
+        // In a burst the damaged byte of each following packet is anywhere, so 20 of 1500 hits fall
+        // into the IP header.
         let [ip, tcp] = split(errors(10_000_000, 50), 1500);
         let share = 20.0 / 1500.0;
         // Errors damage 50 packets each, at independent bytes.

@@ -34,7 +34,7 @@ pub struct Theory {
     pub delay: Option<DelayDistribution>,
 }
 
-/// Distribution of the extra delay, beyond the delay of the link.
+/// Distribution of the delay that a stage adds to the delay of the link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DelayDistribution {
     /// Mean, in seconds.
@@ -50,7 +50,7 @@ pub struct DelayDistribution {
 pub struct Derived {
     /// Name, such as `fade_rate` or `mean_handoff_interval`.
     pub name: &'static str,
-    /// Unit: "s", "Hz", "bit/s", "dB", "probability", or "" for a plain number.
+    /// Unit of the value: "s", "Hz", "bit/s", "dB", "probability", or "" for a plain number.
     pub unit: &'static str,
     /// Value.
     pub value: f64,
@@ -84,8 +84,8 @@ impl DelayDistribution {
         self.mean == 0.0 && self.deviation == 0.0
     }
 
-    /// Returns the closed form of the sum of two independent delays. If one delay is constant, the
-    /// quantiles are those of the other, shifted; otherwise there are no quantiles.
+    /// Returns the closed form of the sum of two independent delays. Quantiles exist only if one
+    /// delay is constant: they are those of the other, shifted by the constant.
     pub(super) fn plus(&self, other: &Self) -> Self {
         let (shift, base) = if self.deviation == 0.0 {
             (self.mean, &other.quantiles)
@@ -136,8 +136,7 @@ impl Theory {
         Self::of_loss(loss, vec![0.0; LAGS])
     }
 
-    /// Returns whether the fate of a packet depends on earlier packets. An unknown dependence
-    /// counts as one.
+    /// Returns whether the fate of a packet depends on earlier packets, or may do so.
     pub(super) fn has_memory(&self) -> bool {
         self.loss != Some(0.0)
             && self
@@ -147,9 +146,9 @@ impl Theory {
     }
 
     /// Combines this stage with `next`, which gets only the packets that pass this stage. The
-    /// probability of delivery is the product of both. The autocorrelation is unknown if `next`
-    /// depends on earlier packets and this stage loses some, because the losses leave gaps in what
-    /// `next` counts.
+    /// probability of delivery is the product of the two. The autocorrelation is unknown if `next`
+    /// depends on earlier packets and this stage loses packets, because losses leave gaps in the
+    /// sequence of `next`.
     pub(super) fn then(self, next: Self) -> Self {
         let (Some(first), Some(second)) = (self.loss, next.loss) else {
             return Self {
@@ -206,7 +205,7 @@ mod tests {
         assert!((measured - expected).abs() < 1e-12, "{measured} {expected}");
     }
 
-    /// a(1) = 1/2: bursts of 1 / (0.9 / 2), gaps of 1 / (0.1 / 2) packets.
+    /// a(1) = 1/2 gives bursts of 1 / (0.9 / 2) and gaps of 1 / (0.1 / 2) packets.
     #[test]
     fn bursts_and_gaps_follow_from_the_first_lag() {
         let theory = Theory::of_loss(0.1, vec![0.5]);

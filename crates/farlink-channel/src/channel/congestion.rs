@@ -1,5 +1,5 @@
-//! Periods of congestion on the path, in time: the two-state model of Fritchman as Wong (1998,
-//! section 3.2.4) uses it for the Internet.
+//! Periods of congestion on the path, in time: Fritchman's two-state model, with which Wong (1998,
+//! section 3.2.4) describes the Internet.
 
 use super::closed_form::{Derived, Sampling, Theory};
 use super::error::ChannelError;
@@ -13,9 +13,8 @@ use farlink_tcp::{Instant, Interval};
 /// Clear and congested periods of exponential length. Each kind of period has its own probability,
 /// with which packets are lost independently.
 ///
-/// Wong's model loses every packet of a congested period and none of a clear one. Other
-/// probabilities approximate a bottleneck router whose queue overflows from time to time, at little
-/// cost.
+/// Wong's model loses every packet of a congested period and none of a clear one. Other loss
+/// probabilities approximate a bottleneck router whose queue overflows at times.
 #[derive(Clone, Debug)]
 pub struct Congestion {
     periods: OnOff,
@@ -29,7 +28,7 @@ impl Congestion {
     /// `period_stream` only.
     ///
     /// # Errors
-    /// If a mean length is 0.
+    /// Fails if a mean length is 0.
     pub fn new(
         clear: Interval,
         congested: Interval,

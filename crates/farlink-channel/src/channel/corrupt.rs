@@ -12,7 +12,7 @@ pub struct Corrupt {
 }
 
 impl Corrupt {
-    /// Creates the process. `probability` holds for each packet.
+    /// Creates the process, which corrupts each packet with `probability`.
     pub fn new(probability: Probability, stream: Stream) -> Self {
         Self {
             probability,

@@ -12,7 +12,7 @@ pub struct Duplicate {
 }
 
 impl Duplicate {
-    /// Creates the process. `probability` holds for each packet.
+    /// Creates the process, which duplicates each packet with `probability`.
     pub fn new(probability: Probability, stream: Stream) -> Self {
         Self {
             probability,

@@ -5,16 +5,16 @@ use farlink_tcp::Interval;
 /// Impossible parameters of a process.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum ChannelError {
-    /// Not a probability.
+    /// Value that is not a probability.
     #[error(transparent)]
     Probability(#[from] crate::rng::ProbabilityError),
-    /// A mean burst below one packet.
+    /// Mean burst below one packet.
     #[error("a mean burst of {0} packets cannot be: write a number of packets from 1 up")]
     Burst(f64),
     /// A mean loss of 1, with which no packet would pass.
     #[error("a mean loss of 1 leaves no packet between bursts: write a loss below 1")]
     NothingPasses,
-    /// A mean loss too large for the mean burst: bursts would have to touch.
+    /// Mean loss that the mean burst does not allow, because bursts would have to touch.
     #[error(
         "a mean loss of {loss} with a mean burst of {burst} packets cannot be: at least one \
          packet passes between bursts, so the largest loss for this burst is {largest}; write \
@@ -30,7 +30,7 @@ pub enum ChannelError {
         /// Shortest mean burst with this loss, in packets.
         shortest: f64,
     },
-    /// A chain that never changes its state has no mean.
+    /// Chain that never changes its state and therefore has no mean.
     #[error(
         "p and r cannot both be 0: the chain would stay for ever where it starts; write at least \
          one above 0"

@@ -4,8 +4,8 @@ use super::error::ChannelError;
 use super::passage::{DropCause, Passage, Verdict};
 use crate::rng::{Probability, Stream};
 
-/// Two-state Markov chain, which drops a packet according to its present state and then makes one
-/// step.
+/// Two-state Markov chain. A packet is lost with the probability of the present state, and then the
+/// chain makes one step.
 ///
 /// The step from good to bad has probability `p`, the step back `r`. A packet is delivered with
 /// probability `k` in the good state and `h` in the bad one. The chain starts in its stationary
@@ -26,7 +26,7 @@ impl Gilbert {
     /// Creates the chain from the four probabilities.
     ///
     /// # Errors
-    /// If `p` and `r` are both 0.
+    /// Fails if `p` and `r` are both 0.
     pub fn new(
         p: Probability,
         r: Probability,
@@ -55,7 +55,7 @@ impl Gilbert {
     /// number of packets lost in a row; independent loss has 1 / (1 - loss).
     ///
     /// # Errors
-    /// If the burst is below 1 packet, or too short for so much loss.
+    /// Fails if the burst is below 1 packet, or too short for so much loss.
     pub fn from_means(loss: Probability, burst: f64, stream: Stream) -> Result<Self, ChannelError> {
         if !(burst.is_finite() && burst >= 1.0) {
             return Err(ChannelError::Burst(burst));
@@ -149,8 +149,8 @@ mod tests {
     use super::super::testing::{N, assert_near, drops, p, rate, rate_error, stream};
     use super::*;
 
-    /// Returns the mean length and the number of runs of events equal to `of`, without the first
-    /// and last run, which the ends cut off.
+    /// Returns the mean length and the number of runs of the value `of`. The first and the last run
+    /// are left out, because the ends cut them off.
     fn runs(events: &[bool], of: bool) -> (f64, f64) {
         let mut lengths: Vec<(bool, u32)> = vec![];
         for &event in events {
@@ -235,7 +235,8 @@ mod tests {
         assert!((gilbert.mean_loss() - expected).abs() < 1e-15);
         let burst = gilbert.mean_burst();
         let lost = drops(Stage::Gilbert(gilbert), DropCause::Loss);
-        // The variance of the mean is at most that of the share of a state, widened by the memory.
+        // The variance of the mean is at most that of a state's share, times the factor of the
+        // chain's memory.
         let memory: f64 = 0.88;
         let wide = ((1.0 + memory) / (1.0 - memory)).sqrt();
         assert_near(rate(&lost), expected, rate_error(expected, N) * wide);

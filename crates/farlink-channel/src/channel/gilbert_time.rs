@@ -21,7 +21,7 @@ pub struct GilbertTime {
     good: f64,
     bad: f64,
     is_bad: bool,
-    /// Time of the next change of state in nanoseconds, as a sum of draws: rounding to an
+    /// Time of the next change of state in nanoseconds, as a sum of draws. Rounding each draw to an
     /// [`Instant`] would bias the mean.
     until: f64,
     stream: Stream,
@@ -32,7 +32,7 @@ impl GilbertTime {
     /// state lasts burst (1 - loss) / loss on average.
     ///
     /// # Errors
-    /// If the loss is 1 or the burst is 0.
+    /// Fails if the loss is 1 or the burst is 0.
     pub fn from_means(
         loss: Probability,
         burst: Interval,
@@ -56,8 +56,8 @@ impl GilbertTime {
             until: 0.0,
             stream,
         };
-        // The exponential distribution has no memory, so the rest of the first dwell time is like a
-        // whole one.
+        // The exponential distribution has no memory, so the rest of the first dwell time has the
+        // distribution of a full dwell time.
         process.until = process.dwell();
         Ok(process)
     }
@@ -182,7 +182,8 @@ mod tests {
 
     #[test]
     fn a_burst_lasts_its_time_and_not_a_number_of_packets() {
-        // With ten times as many packets, ten times as many packets have each fate.
+        // With ten times as many packets, each number of lost and delivered packets is ten times as
+        // large.
         let burst = Interval::from_millis(20);
         let slow = lost(stage(0.1, burst, "same"), Interval::from_millis(10));
         let fast = lost(stage(0.1, burst, "same"), Interval::from_millis(1));
@@ -211,8 +212,8 @@ mod tests {
         assert!(stage(0.0, Interval::from_millis(1), "g").is_inert());
     }
 
-    /// The correlation of two packets k spacings apart is that of two packets at a spacing k times
-    /// as long; 1 / good + 1 / bad is 125 / s.
+    /// The correlation of two packets depends on the time between them: k spacings correlate as one
+    /// spacing k times as long. 1 / good + 1 / bad is 125 / s.
     #[test]
     fn the_memory_of_packets_far_apart() {
         let theory = stage(0.2, Interval::from_millis(10), "lags").theory(Sampling {

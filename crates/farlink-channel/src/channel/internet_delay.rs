@@ -1,5 +1,5 @@
-//! Delay of the Internet on the path: a constant and an Erlang variate, raised from time to time
-//! (Leung 1998, section 3.3.2; Wong 1998, section 3.2.4).
+//! Delay of the Internet on the path: a constant plus an Erlang variate, which grows in a second
+//! state (Leung 1998, section 3.3.2; Wong 1998, section 3.2.4).
 
 use super::closed_form::{DelayDistribution, Derived, LEVELS, Sampling, Theory};
 use super::error::ChannelError;
@@ -16,7 +16,7 @@ pub struct Raised {
     pub enter: Probability,
     /// Probability of leaving the raised state, after each packet (S10).
     pub leave: Probability,
-    /// Weights and means of the Erlang variates, one of which is drawn for each packet. Weights are
+    /// Weights and means of the Erlang variates; one variate is drawn for each packet. Weights are
     /// relative to their sum.
     pub means: Vec<(f64, Interval)>,
 }
@@ -34,7 +34,7 @@ pub struct InternetDelay {
     raised: Option<Raised>,
     keep_order: bool,
     is_raised: bool,
-    /// Departure of the last packet, which keeps the order.
+    /// Departure time of the last packet, before which no later packet may leave.
     last: Instant,
     stream: Stream,
 }
@@ -47,13 +47,13 @@ const MEMORY: usize = 2000;
 const STEPS: u32 = 2000;
 
 impl InternetDelay {
-    /// Creates the process. `order` is the order of the Erlang variate, and `mean` its mean outside
-    /// of the raised state. With `keep_order` a packet waits for earlier packets; otherwise it may
+    /// Creates the process. `order` is the order of the Erlang variate, and `mean` its mean in the
+    /// normal state. With `keep_order` a packet waits for earlier packets; otherwise it may
     /// overtake them.
     ///
     /// # Errors
-    /// If the order is 0, or the weights of the raised state are negative or all
-    /// zero, or its chain never moves.
+    /// Fails if the order is 0, or the weights of the raised state are negative or all zero, or its
+    /// chain never moves.
     pub fn new(
         constant: Interval,
         order: u32,
@@ -158,8 +158,8 @@ impl InternetDelay {
         (self.constant.as_secs_f64() + mean, deviation)
     }
 
-    /// Returns, for each state, the probability that a draw made `spacing` earlier delays the
-    /// present packet by more than `x` seconds beyond the constant.
+    /// Returns a probability per state: that of a draw made `spacing` earlier to delay the present
+    /// packet by more than `x` seconds beyond the constant.
     fn tails(&self, x: f64) -> [f64; 2] {
         [0, 1].map(|state| {
             let parts = self.parts(state);
@@ -171,7 +171,7 @@ impl InternetDelay {
     }
 
     /// Returns the distribution function of the delay beyond the constant at `x` seconds. With the
-    /// order kept, the delay of a packet is the largest of its own draw and of X(-k) - k s over
+    /// order kept, the delay of a packet is the largest of its own draw and of X(-k) - k s over the
     /// earlier packets k. Returns `None` if more than `MEMORY` earlier packets matter.
     fn distribution(&self, x: f64, spacing: f64) -> Option<f64> {
         let shares = markov::shares(self.leave());
@@ -231,8 +231,8 @@ impl InternetDelay {
         };
         let quantiles = LEVELS.iter().map(|&q| quantile(q)).collect::<Option<_>>()?;
         let (mean, deviation) = if self.keep_order {
-            // E[D] is the integral of P(D > x), and E[D^2] that of 2 x P(D > x), by the midpoint
-            // rule with steps that grow with x.
+            // E[D] is the integral of P(D > x), and E[D^2] the integral of 2 x P(D > x). Both use
+            // the midpoint rule with steps that grow with x.
             let (mut first, mut second) = (0.0, 0.0);
             let place = |i: u32| end * libm::pow(f64::from(i) / f64::from(STEPS), 3.0);
             for i in 0..STEPS {
@@ -456,8 +456,8 @@ mod tests {
         );
     }
 
-    /// Checks the tail: exponential for one term; for two and three terms a sum of Poisson
-    /// probabilities with mean 6, where x is two or three times the mean.
+    /// Checks the tail. One term is an exponential. Two and three terms are sums of Poisson
+    /// probabilities with mean 6, because x is two or three times the mean.
     #[test]
     fn the_tail_of_an_erlang_variate() {
         for (order, mean, x, terms) in [
@@ -476,8 +476,8 @@ mod tests {
         assert_eq!(erlang_tail(2, 0.0, 0.0), 0.0);
     }
 
-    /// In a raised state that is never left, variates of mean 10 ms and of mean 0 are drawn by
-    /// their weights, 3 to 1.
+    /// If the raised state is never left, variates of mean 10 ms and of mean 0 are drawn by their
+    /// weights 3 : 1.
     #[test]
     fn weights_are_relative_to_their_sum() {
         let ms = Interval::from_millis;

@@ -68,18 +68,17 @@ fn nanos(interval: Interval) -> f64 {
 pub struct Jitter {
     distribution: Distribution,
     keep_order: bool,
-    /// Departure of the last packet, which keeps the order.
+    /// Departure time of the last packet, before which no later packet may leave.
     last: Instant,
     stream: Stream,
 }
 
 impl Jitter {
-    /// Creates the process. With `keep_order` a packet waits for earlier packets, so packets closer
-    /// together than the width of the jitter are delayed by more than their draws. Otherwise
-    /// packets may overtake each other.
+    /// Creates the process. With `keep_order` a packet waits for earlier packets, so the delay of
+    /// closely spaced packets exceeds their draws. Otherwise packets may overtake each other.
     ///
     /// # Errors
-    /// If the upper bound of a uniform distribution is below the lower one.
+    /// Fails if the upper bound of a uniform distribution is below the lower one.
     pub fn new(
         distribution: Distribution,
         keep_order: bool,
@@ -144,8 +143,8 @@ mod tests {
             .collect()
     }
 
-    /// Compares mean and deviation with their closed forms; `kurtosis` bounds the error of the
-    /// deviation, sd * sqrt((kurtosis - 1) / 4n).
+    /// Compares mean and deviation with their closed forms. The error of the deviation is sd *
+    /// sqrt((kurtosis - 1) / 4n).
     #[track_caller]
     fn assert_moments(delays: &[f64], mean: f64, deviation: f64, kurtosis: f64) {
         let n = delays.len() as f64;

@@ -11,7 +11,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Creates the process. `probability` holds for packets of any length.
+    /// Creates the process, which loses packets of any length with `probability`.
     pub fn new(probability: Probability, stream: Stream) -> Self {
         Self {
             probability,
@@ -51,8 +51,8 @@ mod tests {
             );
             assert_near(rate(&lost), loss, rate_error(loss, N));
             let pairs: Vec<bool> = lost.windows(2).map(|pair| pair[0] && pair[1]).collect();
-            // Neighbouring pairs share a packet: variance q + 2 l^3 (1 - l) - ...,
-            // below 3 times that of independent pairs.
+            // Neighbouring pairs share a packet: the variance is q + 2 l^3 (1 - l) - ..., below 3
+            // times that of independent pairs.
             assert_near(
                 rate(&pairs),
                 loss * loss,

@@ -6,9 +6,9 @@ use super::closed_form::{LAGS, Theory};
 /// in each state, `step` the probability of a step from one state (first index) to another between
 /// two packets, and `loss` the probability of loss in each state.
 ///
-/// With pi the shares, l the losses and P the steps: loss m = pi l; the
-/// autocorrelation at lag k is a(k) = pi diag(l - m) P^k (l - m) / (m (1 - m)); the
-/// mean burst is 1 / ((1 - m) (1 - a(1))), the mean gap 1 / (m (1 - a(1))).
+/// With pi the shares, l the losses and P the steps: loss m = pi l. The autocorrelation at lag k is
+/// a(k) = pi diag(l - m) P^k (l - m) / (m (1 - m)). The mean burst is 1 / ((1 - m) (1 - a(1))), and
+/// the mean gap 1 / (m (1 - a(1))).
 pub(super) fn theory<const N: usize>(
     stationary: &[f64; N],
     step: &[[f64; N]; N],

@@ -41,9 +41,8 @@ pub struct Handoffs {
 /// Rule that decides which state of the fading a packet meets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FadeRule {
-    /// State of a chain that moves once per packet, with the probabilities that a state ends within
-    /// the packet's transmission time T: 1 - exp(-c T) and 1 - exp(-d T). The loss then grows with
-    /// speed, as in the study.
+    /// Chain that moves once per packet. A state ends within the packet's transmission time T with
+    /// probability 1 - exp(-c T) or 1 - exp(-d T). The loss then grows with speed, as in the study.
     PerPacket,
     /// State of the fading at the end of the packet's transmission.
     Instant,
@@ -67,9 +66,9 @@ pub struct Fading {
 }
 
 impl Handoffs {
-    /// Returns the mean times of a mobile that crosses cells of `radius` metres at `speed` m/s and
-    /// changes cells in a region of `region` metres: 1/a = R / (v ln 2) and 1/b = d / (2 v ln 2)
-    /// (equations 7 and 8, with the absolute value of ln 0.5).
+    /// Returns the mean times of a mobile at `speed` m/s that crosses cells of `radius` metres and
+    /// changes cells in a region of `region` metres. The times are 1/a = R / (v ln 2) and 1/b = d /
+    /// (2 v ln 2) (equations 7 and 8, with the absolute value of ln 0.5).
     pub fn from_motion(radius: f64, region: f64, speed: f64) -> [Interval; 2] {
         let ln2 = std::f64::consts::LN_2;
         [radius / (ln2 * speed), 0.5 * region / (ln2 * speed)].map(seconds)
@@ -90,12 +89,12 @@ impl Fading {
     }
 
     /// Returns the mean time between fades and the mean fade (1/c and 1/d) of a mobile at `speed`
-    /// m/s on a carrier of `carrier` Hz. n_R is the normalised rate and t_R the normalised
-    /// duration: f = v / wavelength, fades per second sqrt(2 pi) f n_R, 1/d = t_R / (sqrt(2 pi) f),
-    /// 1/c = 1 / rate - 1/d (equations 9 to 11).
+    /// m/s on a carrier of `carrier` Hz. The Doppler frequency is f = v / wavelength, and the rate
+    /// of fades is sqrt(2 pi) f n_R. Then 1/d = t_R / (sqrt(2 pi) f) and 1/c = 1 / rate - 1/d
+    /// (equations 9 to 11). n_R and t_R are the normalised rate and duration.
     ///
     /// # Errors
-    /// If n_R t_R is 1 or more, which leaves no time between fades.
+    /// If n_R t_R >= 1, because no time is left between fades.
     pub fn from_motion(
         speed: f64,
         carrier: f64,
@@ -129,14 +128,14 @@ struct Changing {
     forwarding: Forwarding,
     /// Time at which the last kept packet has been sent.
     free_at: Instant,
-    /// Kept packets: the time at which each has been sent, and its bytes.
+    /// End of transmission and size in bytes of each kept packet.
     kept: VecDeque<(Instant, u32)>,
     kept_bytes: u64,
 }
 
 impl Changing {
-    /// Returns the time at which a packet has been sent that leaves the transmitter at `now` after
-    /// `sending`, or `None` if it is lost.
+    /// Returns the end of transmission of a packet that leaves the transmitter at `now` after
+    /// `sending`. Returns `None` if the packet is lost.
     fn sent_at(&mut self, now: Instant, sending: Interval, bytes: u32) -> Option<Instant> {
         let Forwarding::Forward { limit } = self.forwarding else {
             return (!self.chain.at(now)).then_some(now);
@@ -222,7 +221,7 @@ impl Mobile {
     /// Creates the process on a link of `rate` bit/s, from which transmission times are computed.
     ///
     /// # Errors
-    /// If a mean time is 0.
+    /// Fails if a mean time is 0.
     pub fn new(
         rate: u64,
         handoffs: Option<Handoffs>,
@@ -260,7 +259,7 @@ impl Mobile {
     }
 
     /// Adds a block code: bit errors are corrected block by block, and check symbols take
-    /// transmission time. Packet lengths then exclude check symbols.
+    /// transmission time. From then on, packet lengths exclude check symbols.
     pub fn with_code(mut self, code: BlockCode) -> Self {
         self.code = Some(code);
         if let Some(fades) = &mut self.fades {
@@ -286,7 +285,7 @@ impl Fades {
         self.chain.means().map(|mean| -libm::expm1(-time / mean))
     }
 
-    /// Returns whether a packet whose transmission ends at `at` is in a fade.
+    /// Returns whether a fade loses a packet whose transmission ends at `at`.
     fn is_bad(&mut self, at: Instant, sending: Interval, stream: &mut Stream) -> bool {
         match self.rule {
             FadeRule::PerPacket => {
@@ -306,7 +305,7 @@ impl Fades {
         }
     }
 
-    /// Returns the chain of packets: shares, steps and losses. Its three states are: good
+    /// Returns the chain of packets: shares, steps and losses. The three states are: good
     /// throughout; good at the end after a fade; bad at the end. The rules `PerPacket` and
     /// `Instant` use only the first and the last state.
     fn chain_of_packets(&self, sampling: Sampling, sending: Interval) -> Chain<3> {
@@ -413,7 +412,7 @@ impl Process for Mobile {
                 None => passage.verdict = Verdict::Drop(DropCause::Handoff),
             }
         }
-        // The draw is made for lost packets too, so that fades do not depend on handoffs.
+        // Lost packets also take a draw, so that fades do not depend on handoffs.
         if let Some(fades) = &mut self.fades {
             let bad = fades.is_bad(at, sending, &mut self.stream);
             let loss = fades.loss[usize::from(bad)].of(bytes);
@@ -436,8 +435,7 @@ impl Process for Mobile {
     }
 
     /// Returns the product of the closed forms of handoffs and fades. Forwarded packets are not
-    /// evenly spaced, so only the loss by fades is known then, and no closed form if the buffer is
-    /// limited.
+    /// evenly spaced: only the loss by fades is then known, and nothing if the buffer is limited.
     fn theory(&self, sampling: Sampling) -> Theory {
         let sending = self.sending(sampling.bytes);
         let fading = match &self.fades {

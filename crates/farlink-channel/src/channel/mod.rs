@@ -1,8 +1,8 @@
 //! Channel processes between transmitter and receiver: one stage each, in the order of the
 //! scenario.
 //!
-//! A stage gets only the packets that earlier stages let through, so each keeps its closed form in
-//! any combination. Every stage owns its random stream.
+//! A stage gets only the packets that earlier stages let through. The closed form of each stage
+//! therefore holds in any combination. Every stage owns its random stream.
 
 #[cfg(test)]
 mod agreement;
@@ -61,7 +61,7 @@ pub use trace::{DelayTrace, LossTrace};
 
 use farlink_tcp::Instant;
 
-/// One process of a channel.
+/// One stage of a channel.
 #[derive(Clone, Debug)]
 pub enum Stage {
     /// Bursty loss of packets.
@@ -152,7 +152,7 @@ impl Channel {
         self.stages.iter().all(Stage::keeps_order)
     }
 
-    /// Returns whether every delivered packet goes on without delay.
+    /// Returns whether every delivered packet leaves without delay.
     pub fn is_without_delay(&self) -> bool {
         let at_once = |stage: &Stage| match stage {
             Stage::Gilbert(_)
@@ -180,8 +180,8 @@ impl Channel {
         &self.stages
     }
 
-    /// Sends a packet through all stages. `now` must not go back from call to call; `bytes` is the
-    /// length on the wire, with overhead and without check symbols of a block code.
+    /// Sends a packet through all stages. Calls must not go back in time. `bytes` is the length on
+    /// the wire, with overhead and without check symbols of a block code.
     #[inline]
     pub fn pass(&mut self, now: Instant, bytes: u32) -> Passage {
         let mut passage = Passage::CLEAN;

@@ -6,9 +6,8 @@ use farlink_tcp::{Instant, Interval};
 
 /// A good and a bad state that alternate independently of packets.
 ///
-/// Dwell times are drawn in order from a stream of their own. Two copies with the same stream are
-/// therefore in the same state at the same time, by which the two directions of a link share a
-/// process.
+/// Dwell times are drawn in order from a stream of their own, so two copies with the same stream
+/// are always in the same state. The two directions of a link share a process in this way.
 #[derive(Clone, Debug)]
 pub(super) struct OnOff {
     /// Mean dwell times, good and bad, in nanoseconds.
@@ -23,7 +22,7 @@ impl OnOff {
     /// Creates the process in its stationary distribution at time 0.
     ///
     /// # Errors
-    /// If a mean is below a nanosecond.
+    /// Fails if a mean is below a nanosecond.
     pub(super) fn new(
         good: Interval,
         bad: Interval,
@@ -46,7 +45,7 @@ impl OnOff {
         Ok(this)
     }
 
-    /// Returns the end of a dwell time that starts at the end of the previous one.
+    /// Draws the dwell time that follows the previous one, and returns its end.
     fn dwell(&mut self) -> Instant {
         let nanos = self.stream.exponential(self.means[usize::from(self.bad)]);
         // Rounded up to a nanosecond, so that every dwell time ends after it begins.
@@ -87,9 +86,9 @@ impl OnOff {
         self.means.map(|mean| mean / sum)
     }
 
-    /// Returns the probabilities of being in the other state after the time `after`, from the good
-    /// and from the bad state. With rates a (to bad) and b (to good), from the good state: a / (a +
-    /// b) (1 - exp(-(a + b) t)).
+    /// Returns the probability of being in the other state after the time `after`, for the good and
+    /// for the bad state. With rates a (to bad) and b (to good), the good state has a / (a + b) (1
+    /// - exp(-(a + b) t)).
     pub(super) fn leave(&self, after: Interval) -> [f64; 2] {
         let rate = 1.0 / self.means[0] + 1.0 / self.means[1];
         let moved = -libm::expm1(-rate * after.as_nanos() as f64);
@@ -123,8 +122,8 @@ mod tests {
             let error = 20f64.sqrt() * mean * mean / each.sqrt();
             assert_near(squares[state] / each, 2.0 * mean * mean, error);
         }
-        // The share of the bad state has the variance of a renewal reward over n cycles, 2 (g b /
-        // (g + b)^2)^2 / n.
+        // The share of the bad state has the variance of a renewal reward process over n cycles, 2
+        // (g b / (g + b)^2)^2 / n.
         let share = sum[1] / (sum[0] + sum[1]);
         assert_near(share, 0.25, (2.0 / each).sqrt() * 0.75 * 0.25);
     }

@@ -50,7 +50,7 @@ impl Gap {
         (mean, held * held * held / (3.0 * period) - mean * mean)
     }
 
-    /// Returns loss, burst and gap of packets at `spacing` if an interruption comes every `period`
+    /// Returns loss, burst and gap of packets at `spacing` with one interruption every `period`
     /// seconds.
     pub(super) fn theory(self, period: f64, sampling: Sampling) -> Theory {
         if !self.drops() {
@@ -79,8 +79,8 @@ fn in_order(last: &mut Instant, now: Instant, passage: &mut Passage) {
     }
 }
 
-/// Delay over satellites on circular orbits that follow each other: the next satellite comes into
-/// use when the current one goes out of use.
+/// Delay over satellites on circular orbits. When a satellite goes out of use, the next one comes
+/// into use.
 #[derive(Clone, Debug)]
 pub struct Orbit {
     passes: Passes,
@@ -195,7 +195,7 @@ pub struct Reconfiguration {
     high: Interval,
     gap: Gap,
     keep_order: bool,
-    /// Number of the period whose delay is `delay`.
+    /// Number of the present period, to which `delay` belongs.
     number: u64,
     delay: Interval,
     last: Instant,
@@ -352,8 +352,8 @@ mod tests {
                 spacing,
             });
             let (mut delays, lost) = run(Box::new(orbit), spacing);
-            // In 70,000 s there are 250 passes, so the passes cut off at the ends change the share
-            // by at most 1/250.
+            // 70,000 s have 250 passes, so the incomplete passes at the ends change the share by at
+            // most 1/250.
             assert!((lost - theory.loss.unwrap()).abs() < 5e-5, "{lost}");
             let distribution = theory.delay.unwrap();
             let n = delays.len() as f64;
@@ -403,7 +403,7 @@ mod tests {
         assert!((10..=11).contains(&ends), "{ends}");
     }
 
-    /// Each period has one draw, so the standard error is that of 4,666 draws.
+    /// Each period has one draw, so the standard error is that of the mean of 4,666 draws.
     #[test]
     fn delay_and_loss_of_reconfigurations_are_those_of_their_draws() {
         for (gap, action) in [
@@ -448,8 +448,7 @@ mod tests {
             let passage = channel.pass(now, 1500);
             let since = (i + 3000) % 15_000;
             assert_eq!(passage.verdict != Verdict::Pass, since < 50, "{i} ms");
-            // After a fall of the delay, packets wait for earlier ones for as long as the delay
-            // fell.
+            // After the delay falls, packets wait for earlier ones, for as long as the fall.
             if since >= 100 && levels.last() != Some(&passage.hold) {
                 levels.push(passage.hold);
             }
@@ -473,7 +472,8 @@ mod tests {
         }
     }
 
-    /// Each period has the draw of its number, even if no packet was sent in earlier periods.
+    /// The draw of a period depends only on its number, even if no packet was sent in earlier
+    /// periods.
     #[test]
     fn a_period_has_its_own_draw() {
         let mut draws = stream("change");

@@ -18,11 +18,11 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// Creates outages of the form `gap`: the first at `start`, then one per `period`; without a
-    /// period a single one.
+    /// Creates outages of the form `gap`. The first begins at `start`, and one follows per
+    /// `period`, or none without a period.
     ///
     /// # Errors
-    /// If the outage takes no time, or as much as the period.
+    /// If the outage has no duration, or is as long as the period or longer.
     pub fn new(start: Interval, gap: Gap, period: Option<Interval>) -> Result<Self, ChannelError> {
         let period = period.map_or(u64::MAX, Interval::as_nanos);
         if gap.time.is_zero() || gap.time.as_nanos() >= period {

@@ -6,15 +6,15 @@ use farlink_tcp::Interval;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum DropCause {
-    /// No room in a queue.
+    /// Queue without room.
     Congestion,
     /// Lost as a whole in the channel.
     Loss,
-    /// More bit errors than the link can correct; dropped at its far end.
+    /// More bit errors than the link can correct; its far end drops the packet.
     BitError,
     /// Delivered with changed bits and discarded by the receiver's checksum.
     Checksum,
-    /// Lost during a change from one link to another.
+    /// Loss during a change from one link to another.
     Handoff,
     /// The link was in a fade.
     Fade,
@@ -22,13 +22,13 @@ pub enum DropCause {
     LinkGiveUp,
     /// Dropped on purpose by a policy.
     Policy,
-    /// No route to the destination.
+    /// Lack of a route to the destination.
     NoRoute,
     /// Too many hops.
     HopLimit,
     /// Longer than the MTU of the next link, and fragmentation is forbidden.
     TooBig,
-    /// Some of its fragments were not received in time, or contradicted each other.
+    /// Fragments that were not received in time, or contradicted each other.
     Reassembly,
     /// Dropped by an agent at a router.
     Agent,
@@ -88,12 +88,12 @@ pub enum Verdict {
 pub struct Passage {
     /// Arrival or loss.
     pub verdict: Verdict,
-    /// Number of copies that arrive beside the packet, with its verdict and at its time.
+    /// Number of copies that arrive together with the packet, with the same verdict.
     pub copies: u8,
-    /// Delay beyond that of the link.
+    /// Delay in addition to that of the link.
     pub hold: Interval,
-    /// Set if the packet may leave the order: it neither waits for earlier packets nor delays later
-    /// ones. All other packets leave the channel in the order in which they entered it.
+    /// Set if the packet neither waits for earlier packets nor delays later ones. All other packets
+    /// leave the channel in the order in which they entered it.
     pub may_overtake: bool,
 }
 

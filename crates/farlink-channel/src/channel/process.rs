@@ -7,8 +7,8 @@ use farlink_tcp::Instant;
 
 printable!(Process);
 
-/// Process of a channel behind a pointer. The simple stages, which handle most packets, are
-/// variants of [`super::Stage`] instead.
+/// Process of a channel behind a pointer. The simple stages, which most packets meet, are variants
+/// of [`super::Stage`] instead.
 pub trait Process: Printable + Send + Sync {
     /// Decides the fate of a packet that leaves the transmitter at `now`. `bytes` is its length on
     /// the wire without check symbols of a block code. `now` never goes back from call to call.

@@ -17,8 +17,8 @@ pub enum BitFading {
     /// Rayleigh fading with an independent gain for each bit, as behind a deep interleaver: bits
     /// err independently with the mean rate (Vatne and Haugen 2006).
     Bits,
-    /// Rayleigh fading with one gain for a whole packet and an independent one for the next: the
-    /// signal changes slowly within a packet, and fast between packets.
+    /// Rayleigh fading with one gain for a whole packet and an independent gain for the next
+    /// packet. The signal changes slowly within a packet, and fast between packets.
     Packets,
 }
 
@@ -57,8 +57,8 @@ impl Radio {
         }
     }
 
-    /// Adds a block code, which replaces `correctable_bits`. Packet lengths then exclude check
-    /// symbols.
+    /// Adds a block code, which replaces `correctable_bits`. From then on, packet lengths exclude
+    /// check symbols.
     pub fn with_code(self, code: BlockCode) -> Self {
         Self {
             correction: Correction::Blocks(code),

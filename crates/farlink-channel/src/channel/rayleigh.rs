@@ -266,7 +266,7 @@ impl Process for RayleighChain {
 
 /// Rayleigh signal with the Doppler spectrum of Clarke and Jakes, as a sum of sinusoids with random
 /// phases and angles of arrival (Xiao, Zheng, Beaulieu 2006, without line of sight). A packet is
-/// lost if the signal is in a fade when the packet leaves the transmitter.
+/// lost if it leaves the transmitter during a fade of the signal.
 ///
 /// The signal is a function of time, so it has no steps and does not depend on packets.
 #[derive(Clone, Debug)]
@@ -384,8 +384,8 @@ mod tests {
         RayleighChain::new(fading, STEP, advance, exposure, stream(&name))
     }
 
-    /// Compares each row of Table 5, with a step per packet in time and by count: loss, mean burst
-    /// and correlation at lag 1, each within 4 standard errors.
+    /// Compares each row of Table 5, with a step per time and with a step per packet. Loss, mean
+    /// burst and correlation at lag 1 must be within 4 standard errors.
     #[test]
     fn the_chain_has_its_loss_its_bursts_and_its_memory() {
         for fdt in [0.01, 0.08, 0.64] {
@@ -467,9 +467,9 @@ mod tests {
         assert_near(measured, expected, rate_error(expected, N));
     }
 
-    /// Returns the share of time below the threshold for a sum of n sinusoids. To first order the
-    /// density of its power is exp(-x) (1 - L2(x) / 2n) with Laguerre's polynomial L2, because
-    /// E[power^2] = 2 - 1/n.
+    /// Returns the share of time below the threshold for a sum of n sinusoids. To first order in
+    /// 1/n the density of the power is exp(-x) (1 - L2(x) / 2n) with Laguerre's polynomial L2,
+    /// because E[power^2] = 2 - 1/n.
     fn below(x: f64, n: f64) -> f64 {
         1.0 - (-x).exp() - (-x).exp() * (x - x * x / 2.0) / (2.0 * n)
     }
@@ -509,7 +509,7 @@ mod tests {
             let (rate, error) = over(&signals, |lost| {
                 lost.windows(2).filter(|w| !w[0] && w[1]).count() as f64 / seconds
             });
-            // Crossing rate that sampling at this spacing can see: share times beta.
+            // Crossing rate that samples at this spacing show: share times beta.
             let rho = correlation(doppler, spacing.as_secs_f64());
             let sampled = margin.share() * margin.leaves_fade(rho) / spacing.as_secs_f64();
             let crossing = margin.crossing_rate(doppler);

@@ -56,8 +56,8 @@ mod tests {
 
     #[test]
     fn chosen_packets_are_held_and_overtaken_at_the_closed_rate() {
-        // With packets 1 ms apart and a delay of 2.5 ms, at least one of the two packets behind a
-        // held one overtakes it, unless both are held as well.
+        // At 1 ms spacing and 2.5 ms of delay, at least one of the two packets behind a held packet
+        // overtakes it, unless both are held as well.
         let (probability, spacing) = (0.1, 1_000_000);
         let delay = Interval::from_nanos(2_500_000);
         let stage = Reorder::new(p(probability), delay, stream("reorder"));

@@ -11,9 +11,9 @@ use crate::fec::BlockCode;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::Instant;
 
-/// Two states, clear sky and rain, that may change after each packet: to rain with probability `b`,
-/// to clear sky with probability `g`. In each state bits fail independently, and a packet with any
-/// bit in error is lost.
+/// Two states, clear sky and rain, with one possible change after each packet: to rain with
+/// probability `b`, to clear sky with probability `g`. Bits fail independently in each state, and a
+/// packet with any bit in error is lost.
 ///
 /// The chain counts packets, not time: the mean stay is 1/b packets in clear sky and 1/g packets in
 /// rain.
@@ -32,7 +32,7 @@ impl Satellite {
     /// distribution.
     ///
     /// # Errors
-    /// If `b` and `g` are both 0.
+    /// Fails if `b` and `g` are both 0.
     pub fn new(
         b: Probability,
         g: Probability,
@@ -57,8 +57,8 @@ impl Satellite {
         })
     }
 
-    /// Adds a block code. A packet is lost if any of its blocks cannot be decoded. Packet lengths
-    /// then exclude check symbols.
+    /// Adds a block code. A packet is lost if any of its blocks cannot be decoded. From then on,
+    /// packet lengths exclude check symbols.
     pub fn with_code(mut self, code: BlockCode) -> Self {
         self.loss = self.loss.map(|known| match known.loss() {
             StateLoss::Bits(ber) => KnownLoss::new(StateLoss::Coded(ber, code)),
@@ -68,8 +68,8 @@ impl Satellite {
     }
 
     /// Returns the bit error rate in rain at which packets of `bytes` have the mean loss `loss`
-    /// (equation 1 solved for this rate). `None` if no bit error rate is high enough, or if clear
-    /// sky alone loses more.
+    /// (equation 1 solved for this rate). Returns `None` if clear sky alone loses more, or if no
+    /// bit error rate is high enough.
     pub fn ber_for_loss(
         b: Probability,
         g: Probability,
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn equations_1_to_3_are_those_of_the_study() {
-        // Values of the study: BER_R 5e-6, MSS 512 with 42 bytes of headers, b 0.01, g 0.05.
+        // Values of the study: BER_R 5e-6, MSS 512 plus 42 bytes of headers, b 0.01, g 0.05.
         let channel = satellite(0.01, 0.05, 0.0, 5e-6);
         let near = |measured: f64, expected: f64| {
             assert!(
@@ -217,7 +217,7 @@ mod tests {
             let measured = agrees(channel, sampling(554, 1_000_000));
             measured.near_loss(loss);
         }
-        // A sixth of the packets meets rain, so rain cannot lose more than that.
+        // Only a sixth of the packets meets rain, so rain cannot lose more than a sixth.
         let max = Satellite::ber_for_loss(p(0.01), p(0.05), p(0.0), p(0.17), 554);
         assert_eq!(max, None);
         let less = Satellite::ber_for_loss(p(0.01), p(0.05), p(1e-4), p(1e-3), 554);

@@ -14,7 +14,7 @@ pub struct Scripted {
     /// Numbers of packets still to lose, in order.
     lost: Arc<[u64]>,
     least: u32,
-    /// Number of packets counted, and of numbers used so far.
+    /// Number of packets so far. `next` is the number of list entries used so far.
     count: u64,
     done: usize,
 }
@@ -24,7 +24,7 @@ impl Scripted {
     /// on the wire are not counted and pass.
     ///
     /// # Errors
-    /// If there is no number, or a number is 0 or not above the previous one.
+    /// If the list is empty, or a number is 0 or not above its predecessor.
     pub fn new(lost: &[u64], least: u32) -> Result<Self, ChannelError> {
         let rises = lost.windows(2).all(|pair| pair[0] < pair[1]);
         if lost.first().is_none_or(|&first| first == 0) || !rises {

@@ -1,8 +1,8 @@
 //! Closed forms of single stages and of stages in series.
 //!
-//! For any stationary loss process with mean loss L and autocorrelation a at lag
-//! 1, P(lost, next delivered) = L (1 - L) (1 - a). So the mean burst is
-//! 1 / ((1 - L) (1 - a)) packets and the mean gap 1 / (L (1 - a)).
+//! For any stationary loss process with mean loss L and autocorrelation a at lag 1, P(lost, next
+//! delivered) = L (1 - L) (1 - a). The mean burst is therefore 1 / ((1 - L) (1 - a)) packets, and
+//! the mean gap 1 / (L (1 - a)).
 
 use super::bit_errors::BitErrors;
 use super::closed_form::{DelayDistribution, Derived, Sampling, Theory};
@@ -82,8 +82,8 @@ fn delay_derived(distribution: Option<DelayDistribution>, source: &'static str) 
 }
 
 impl Gilbert {
-    /// Returns the closed form of Elliott (1963): the losses of two packets k apart have the
-    /// covariance (h - k)^2 b (1 - b) m^k with the share b of the bad state and m = 1 - p - r.
+    /// Returns the closed form of Elliott (1963). Losses of two packets k apart have the covariance
+    /// (h - k)^2 b (1 - b) m^k, where b is the share of the bad state and m = 1 - p - r.
     fn theory(&self) -> Theory {
         let (bad, memory) = (self.bad_share(), 1.0 - self.p().get() - self.r().get());
         let loss = self.mean_loss();
@@ -230,9 +230,10 @@ impl Distribution {
         high - low
     }
 
-    /// Computes the distribution of a delay. With a `spacing`, packets wait for earlier packets, of
-    /// which the share `lost` is missing: P(delay <= d) = F(d) times the product of (lost + (1 -
-    /// lost) F(d + i spacing)) over i >= 1. Returns `None` if packets are too close for the grid.
+    /// Computes the distribution of a delay. With a `spacing`, packets wait for earlier packets,
+    /// and the share `lost` of those is missing. Then P(delay <= d) = F(d) times the product of
+    /// (lost + (1 - lost) F(d + i spacing)) over i >= 1. Returns `None` if packets are too close
+    /// for the grid.
     fn of_delay(self, spacing: Option<f64>, lost: f64) -> Option<DelayDistribution> {
         let (low, high) = self.support();
         if high <= low {
@@ -465,9 +466,10 @@ mod tests {
         let distribution = exponential(5).of_delay(None, 0.0).unwrap();
         assert!((distribution.mean / 0.005 - 1.0).abs() < 1e-5);
         assert!((distribution.deviation / 0.005 - 1.0).abs() < 1e-5);
-        // The standard error of the median is that of ln 2 means.
+        // The standard error of the median is ln 2 times that of the mean.
         assert!((distribution.quantiles[4].1 / (0.005 * 2f64.ln()) - 1.0).abs() < 1e-5);
-        // The tests have packets so far apart that none waits, and packets so close that all do.
+        // The tests use packets far enough apart that none waits, and packets close enough that all
+        // wait.
         let apart = exponential(5).of_delay(Some(1.0), 0.0).unwrap();
         assert_eq!(apart, distribution);
         let close = exponential(5).of_delay(Some(1e-4), 0.0).unwrap();
@@ -481,7 +483,7 @@ mod tests {
         assert_eq!(Channel::new(mixed).theory(SAMPLING).delay, None);
         let twice = vec![jitter(exponential(5), false), jitter(exponential(5), true)];
         assert_eq!(Channel::new(twice).theory(SAMPLING).delay, None);
-        // For two independent delays moments add up, and quantiles do not.
+        // For the sum of two independent delays, moments add up but quantiles do not.
         let twice = vec![jitter(exponential(5), false), jitter(exponential(5), false)];
         let distribution = Channel::new(twice).theory(SAMPLING).delay.unwrap();
         assert!((distribution.mean - 0.01).abs() < 1e-6 && distribution.quantiles.is_empty());

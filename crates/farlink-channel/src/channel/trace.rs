@@ -101,7 +101,7 @@ impl Process for DelayTrace {
     }
 
     /// Returns the distribution over one length of the trace, without waits for earlier packets. A
-    /// trace that does not repeat has no distribution, because its last row holds forever.
+    /// trace that does not repeat has no distribution, because its last row is valid forever.
     fn theory(&self, _: Sampling) -> Theory {
         if ends(&self.timeline) {
             return Theory {
@@ -145,7 +145,7 @@ impl Process for DelayTrace {
     }
 }
 
-/// Marks a trace of several rows that does not repeat, which has no mean.
+/// Returns whether a trace has several rows and does not repeat. Such a trace has no mean.
 fn ends(timeline: &Timeline) -> bool {
     !timeline.repeats() && !timeline.length().is_zero()
 }
@@ -235,7 +235,7 @@ impl Process for LossTrace {
     }
 
     /// Returns the mean over one length of the trace. A trace that does not repeat has no mean,
-    /// because its last row holds forever.
+    /// because its last row is valid forever.
     fn theory(&self, _: Sampling) -> Theory {
         if ends(&self.timeline) {
             return Theory {
@@ -291,8 +291,8 @@ mod tests {
             .collect()
     }
 
-    /// The trace is not random, so its distribution holds up to the coarseness of sampling: one row
-    /// of 30 in a thousand laps of a second.
+    /// The trace is not random, so only the sampling limits the agreement: one row of 30 in a
+    /// thousand laps of a second.
     #[test]
     fn the_distribution_of_the_delay_is_that_of_the_trace() {
         let values: Vec<_> = [30, 45, 27, 27, 80, 33].iter().map(|&d| ms(d)).collect();

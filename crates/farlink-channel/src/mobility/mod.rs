@@ -1,7 +1,7 @@
 //! Nodes that move in a rectangle.
 //!
-//! A path consists of straight legs that are drawn when time reaches them. The position of a node
-//! therefore depends only on its stream and on time.
+//! A path consists of straight legs. Each leg is drawn when time reaches it, so the position of a
+//! node depends only on its random stream and on time.
 
 mod models;
 
@@ -13,7 +13,7 @@ use farlink_tcp::{Instant, Interval};
 /// Position in metres from the corner of the area.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Point {
-    /// To the right.
+    /// Coordinate to the right, in metres.
     pub x: f64,
     /// Up.
     pub y: f64,
@@ -139,9 +139,9 @@ impl Walker {
 pub enum Separation {
     /// Constant distance in metres.
     Fixed(f64),
-    /// One node moves; the other is fixed.
+    /// One moving and one fixed node.
     One(Box<Walker>, Point),
-    /// Both move.
+    /// Two moving nodes.
     Both(Box<[Walker; 2]>),
 }
 

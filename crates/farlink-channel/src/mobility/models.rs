@@ -50,8 +50,8 @@ pub enum Model {
         pause: Span,
     },
     /// Modified random waypoint of Vatne and Haugen (2006), section 5.2.1. Speed, angle and number
-    /// of steps of each leg are drawn. A step that would cross the border is not made: the node
-    /// pauses, and its next leg is drawn until it stays inside as a whole.
+    /// of steps of each leg are drawn. If a step would cross the border, the node pauses instead,
+    /// and its next leg is drawn until the whole leg stays inside.
     Steps {
         /// Length of a step.
         step: f64,
@@ -79,10 +79,10 @@ pub enum Model {
         /// Pause at the border.
         pause: Span,
     },
-    /// Gauss-Markov (Liang and Haas 1999). At each step, speed and angle are the previous ones with
-    /// weight `memory` plus their means with 1 - `memory` plus a normal part that keeps their
-    /// deviations. 0 has no memory, 1 is a straight line. The border reflects the path and the mean
-    /// angle.
+    /// Gauss-Markov (Liang and Haas 1999). At each step, speed and angle are the sum of three
+    /// parts: the previous value with weight `memory`, the mean with 1 - `memory`, and a normal
+    /// part that keeps the deviation. With `memory` 0 steps are independent, and with 1 the path is
+    /// straight. The border reflects the path and the mean angle.
     GaussMarkov {
         /// Length of a step.
         step: f64,
@@ -90,7 +90,7 @@ pub enum Model {
         memory: f64,
         /// Mean speed.
         speed: f64,
-        /// Deviation of the speed; the node moves backwards at a speed below 0.
+        /// Deviation of the speed. At a negative speed the node moves backwards.
         speed_deviation: f64,
         /// Deviation of the angle in radians.
         angle_deviation: f64,
@@ -140,7 +140,7 @@ impl State {
         let to = moved(from, heading, pace * seconds);
         self.left -= seconds;
         if border < self.left + seconds {
-            // The path is reflected at the side where it leaves: in x or in y.
+            // The side that the path crosses reflects it in x or in y.
             let near = 1e-9 * (area.width + area.height);
             let side = to.x <= near || to.x >= area.width - near;
             let out = libm::cos(heading);
@@ -181,7 +181,8 @@ impl Model {
                 let pausing = pause.mean();
                 let share = Probability::clamped(pausing / (moving + pausing));
                 if stream.chance(share) {
-                    // A longer pause is met more often, and the rest of it is uniform.
+                    // The probability of meeting a pause grows with its length, and the rest of the
+                    // pause is uniform.
                     let whole = loop {
                         let drawn = pause.draw(stream);
                         if stream.uniform() * pause.high <= drawn {
@@ -311,7 +312,7 @@ impl Model {
                 return (whole, count * step);
             }
             if !state.stay_inside {
-                // Returns the steps that do not cross the border; the area is convex.
+                // Returns the steps that do not cross the border. The area is convex.
                 let border = seconds_to_border(area, from, angle, pace);
                 let inside = libm::floor(border / step).min(count);
                 state.stay_inside = true;
@@ -347,7 +348,7 @@ fn moved(from: Point, angle: f64, distance: f64) -> Point {
     }
 }
 
-/// Returns an angle that leads into the area; from inside any angle.
+/// Returns an angle that leads into the area. From an inner point any angle does.
 fn inward(area: Area, from: Point, stream: &mut Stream) -> f64 {
     loop {
         let angle = TAU * stream.uniform();
@@ -504,8 +505,8 @@ mod tests {
         let n = legs.len() as f64;
         let mean = legs.iter().map(|l| l.0.distance(l.1)).sum::<f64>() / n;
         let square = legs.iter().map(|l| l.0.distance(l.1).powi(2)).sum::<f64>() / n;
-        // Consecutive legs share an end, so their lengths are correlated; the variance less than
-        // doubles.
+        // Consecutive legs share an end, so their lengths are correlated. The correlation less than
+        // doubles the variance.
         let error = (2.0 * (square - mean * mean) / n).sqrt();
         let expected = mean_distance(AREA);
         assert!((mean - expected).abs() < 4.0 * error, "{mean} {expected}");
@@ -522,9 +523,9 @@ mod tests {
     }
 
     /// The mean speed of a waypoint node falls from the mean of its draws, 2.75 m/s, to (high -
-    /// low) / ln(high / low) = 1.954; a trip node has the latter speed from the start. Positions
-    /// behave alike: a waypoint node begins anywhere (deviation of x: w / sqrt(12)) and is later
-    /// more often near the middle.
+    /// low) / ln(high / low) = 1.954. A trip node has the final speed from the start. The same
+    /// holds for positions: a waypoint node begins anywhere (deviation of x: w / sqrt(12)) and is
+    /// later more often near the middle.
     #[test]
     fn a_random_trip_starts_in_its_stationary_state() {
         let pause = Span {
@@ -660,7 +661,8 @@ mod tests {
         let uniform = 1.0 - 2.5 / PI;
         assert!(sharp(1.5) < 0.6 * uniform);
         assert!((sharp(3.0) / uniform - 1.0).abs() < 0.05);
-        // With 0.5 rad only 0.17 % of the angles lead away from a border that was met head on.
+        // At a deviation of 0.5 rad only 0.17 % of the angles lead away from a border that the path
+        // crosses at a right angle.
         let away = libm::erfc(PI / 2.0 / 0.5 / 2f64.sqrt());
         assert!((away - 0.0017).abs() < 0.0001, "{away}");
     }

@@ -34,7 +34,7 @@ pub enum TraceError {
          the last row, or repeat = true"
     )]
     Stops,
-    /// All rates are 0.
+    /// Trace whose rates are all 0.
     #[error("the rate is 0 in every row; write one above 0")]
     Silent,
 }

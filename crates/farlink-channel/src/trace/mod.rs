@@ -1,7 +1,7 @@
 //! Recorded behaviour of a path: rates, delays and losses over time.
 //!
-//! A trace is data. Its users (the transmitter of a link, a stage of a channel) keep their own
-//! position in it, so one trace serves many links.
+//! A trace is immutable data. Each user (the transmitter of a link, a stage of a channel) stores
+//! its own position in the trace, so one trace serves many links.
 
 mod error;
 mod rate;

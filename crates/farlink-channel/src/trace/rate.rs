@@ -1,6 +1,6 @@
 //! Rates that change over time, and a transmitter with such a rate.
 //!
-//! The departure of a packet is computed without an event: a trace adds no events.
+//! A departure time is computed from the trace directly, so a trace adds no events.
 
 use super::{Timeline, TraceError};
 use farlink_tcp::time::NANOS_PER_SEC;
@@ -15,9 +15,9 @@ const MILLI: u64 = 1_000_000;
 /// Rate of a transmitter over time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RateTrace {
-    /// Packet-delivery trace (Netravali et al. 2015, Mahimahi): at each instant up to 1500 bytes
-    /// leave, and an instant without waiting packets is lost. The last instant is the length of the
-    /// trace, which then repeats.
+    /// Packet-delivery trace (Netravali et al. 2015, Mahimahi): up to 1500 bytes leave at each
+    /// instant, and an instant without waiting packets is unused. The last instant is the length of
+    /// the trace, which then repeats.
     Opportunities {
         /// Instants in milliseconds, not falling.
         times: Vec<u32>,
@@ -38,7 +38,7 @@ impl RateTrace {
     /// Creates a packet-delivery trace from its instants in milliseconds.
     ///
     /// # Errors
-    /// If there is none, if they fall, or if the last is 0.
+    /// If the list is empty, if times fall, or if the last time is 0.
     pub fn opportunities(times: Vec<u32>) -> Result<Self, TraceError> {
         let last = *times.last().ok_or(TraceError::Empty)?;
         if let Some(i) = times.windows(2).position(|pair| pair[1] < pair[0]) {
@@ -56,7 +56,7 @@ impl RateTrace {
     /// Creates a trace from one rate (bit/s) for each row of the timeline.
     ///
     /// # Errors
-    /// If the link would stop for good.
+    /// Fails if the link would stop for good.
     pub fn steps(timeline: Timeline, rates: Vec<u64>) -> Result<Self, TraceError> {
         debug_assert!(rates.len() >= timeline.rows());
         let used = &rates[..timeline.rows()];
@@ -81,8 +81,8 @@ impl RateTrace {
         }
     }
 
-    /// Returns the mean rate over its length in bit/s; for a trace that does not repeat, up to its
-    /// end.
+    /// Returns the mean rate over the length of the trace in bit/s. The length of a trace that does
+    /// not repeat ends at its last row.
     pub fn mean(&self) -> u64 {
         match self {
             Self::Opportunities { times } => {
@@ -102,7 +102,7 @@ impl RateTrace {
         }
     }
 
-    /// Returns the smallest and the largest rate in bit/s; for packet-delivery traces both are the
+    /// Returns the smallest and the largest rate in bit/s. For packet-delivery traces both are the
     /// mean.
     pub fn bounds(&self) -> [u64; 2] {
         match self {
@@ -138,8 +138,8 @@ impl RateTrace {
             Self::Opportunities { times } => {
                 let length = u64::from(times[times.len() - 1]);
                 let (lap, within) = (millis / length, millis % length);
-                // Where the trace repeats, the last instant of one lap coincides with an instant 0
-                // of the next.
+                // Where the trace repeats, the last instant of a lap is also instant 0 of the next
+                // lap.
                 let i = times.partition_point(|&t| u64::from(t) <= within);
                 lap * times.len() as u64 + i as u64
             }
@@ -161,7 +161,7 @@ pub struct Pace {
     offset: u64,
     /// Last row found; for packet-delivery traces, the next unused opportunity.
     next: u64,
-    /// Bytes of the last opportunity that are left for packets which waited for it.
+    /// Unused bytes of the last opportunity, for packets that have waited for it.
     left: u32,
 }
 
@@ -177,7 +177,7 @@ impl Pace {
     }
 
     /// Returns the start of transmission and the departure of the last bit of a packet of `wire`
-    /// bytes that arrived at `now`, if the packet before left at `free_at`.
+    /// bytes that arrived at `now`. The previous packet left at `free_at`.
     #[inline(never)]
     pub fn send(&mut self, free_at: Instant, now: Instant, wire: u32) -> (Instant, Instant) {
         if let RateTrace::Steps { timeline, rates } = &*self.trace {
@@ -204,7 +204,7 @@ impl Pace {
             self.next = row as u64;
             return (starts, Instant::from_nanos(ends));
         }
-        // The rest of the last opportunity is only for packets that waited for it.
+        // The unused bytes of the last opportunity serve only packets that have waited for it.
         if now >= free_at {
             self.left = 0;
             let arrived = now.as_nanos() + self.offset;
@@ -257,17 +257,17 @@ mod tests {
         let trace = RateTrace::opportunities(vec![10, 20, 20, 50]).unwrap();
         assert_eq!(trace.mean(), 960_000);
         let mut pace = pace(trace);
-        // Two small packets that wait share one opportunity.
+        // Two small packets that wait at the same time share one opportunity.
         assert_eq!(pace.send(at(0), at(0), 700), (at(10), at(10)));
         assert_eq!(pace.send(at(10), at(1), 700), (at(10), at(10)));
         // A third packet uses the 100 bytes left, and the next opportunity.
         assert_eq!(pace.send(at(10), at(2), 700), (at(10), at(20)));
-        // A packet that arrives at the instant itself is too late for the rest of it.
+        // A packet that arrives exactly at an opportunity gets none of its unused bytes.
         assert_eq!(pace.send(at(20), at(20), 100), (at(50), at(50)));
         // The trace repeats: 60, 70, 70, 100.
         assert_eq!(pace.send(at(50), at(49), 3000), (at(50), at(70)));
         assert_eq!(pace.send(at(70), at(69), 3000), (at(70), at(100)));
-        // After a long pause.
+        // After a long pause the trace has moved on.
         assert_eq!(
             pace.send(at(100), at(1_000_011), 1500),
             (at(1_000_020), at(1_000_020))
@@ -323,7 +323,8 @@ mod tests {
 
     #[test]
     fn a_packet_spans_rows_of_different_rates() {
-        // 12 kbit: 1 Mbit/s gives 10 kbit in 10 ms, an outage nothing, and then 2 Mbit/s the rest.
+        // For 12 kbit, 1 Mbit/s gives 10 kbit in 10 ms, the outage gives nothing, and 2 Mbit/s
+        // gives the rest.
         let mut pace = pace(steps(&[(0, 1_000_000), (10, 0), (30, 2_000_000)], false).unwrap());
         assert_eq!(pace.send(at(0), at(0), 1500), (at(0), at(31)));
         assert_eq!(pace.send(at(31), at(5), 1500), (at(31), at(37)));

@@ -3,16 +3,16 @@
 use super::TraceError;
 use farlink_tcp::{Instant, Interval};
 
-/// Times of the rows of a trace; each row holds until the time of the next. The first begins at 0.
-/// A trace that repeats begins again at the time of its last row, which only marks the end.
-/// Otherwise the last row holds forever.
+/// Times of the rows of a trace; each row is valid until the time of the next. The first row begins
+/// at 0. A trace that repeats begins again at the time of its last row, which only marks the end.
+/// Otherwise the last row is valid forever.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timeline {
     starts: Vec<u64>,
     repeats: bool,
 }
 
-/// Row that holds at some time.
+/// Row that is valid at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     /// Number of the row.
@@ -27,7 +27,7 @@ impl Timeline {
     /// Creates the timeline from the times of the rows, counted from the first.
     ///
     /// # Errors
-    /// If there is none, if they do not rise, or if a single row is to repeat.
+    /// If there are no times, if they do not rise, or if a single row is to repeat.
     pub fn new(times: &[Interval], repeats: bool) -> Result<Self, TraceError> {
         let first = times.first().ok_or(TraceError::Empty)?.as_nanos();
         if let Some(i) = times.windows(2).position(|pair| pair[1] <= pair[0]) {
@@ -65,8 +65,8 @@ impl Timeline {
         self.starts.windows(2).map(|pair| pair[1] - pair[0])
     }
 
-    /// Returns the row that holds at `now`, `offset` nanoseconds further on in the trace. `hint` is
-    /// the last row found; the search starts there.
+    /// Returns the row that is valid at `offset` nanoseconds after `now`. `hint` is the last row
+    /// found, where the search starts.
     pub(crate) fn at(&self, now: Instant, offset: u64, hint: &mut usize) -> Place {
         let mut time = now.as_nanos().saturating_add(offset);
         if self.repeats {

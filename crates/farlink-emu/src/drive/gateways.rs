@@ -54,8 +54,8 @@ impl Emulation {
         Ok(())
     }
 
-    /// Returns `scenario` with delays shortened by those of the tunnels, and for each gateway
-    /// (index in `hosts`) the delay that was subtracted.
+    /// Returns `scenario` with its delays shortened by those of the tunnels. Also returns the
+    /// subtracted delay of each gateway, with its index in `hosts`.
     fn with_tunnels(&self, scenario: &Expanded) -> (Expanded, Vec<(usize, Interval)>) {
         let (mut hosts, mut added) = (Vec::new(), Vec::new());
         for (i, host) in self.hosts.iter().enumerate() {
@@ -70,8 +70,8 @@ impl Emulation {
         (scenario, hosts.into_iter().zip(off).collect())
     }
 
-    /// If the delay of a tunnel has changed enough, subtracts the current delays of the tunnels
-    /// from those of the scenario.
+    /// Subtracts the tunnels' current delays from the scenario's delays, if a tunnel's delay has
+    /// changed enough.
     pub(super) fn allow_for_tunnels(&mut self, now: Instant) {
         let mut changed = false;
         for host in &mut self.hosts {

@@ -44,7 +44,7 @@ impl Poller {
         Ok(poller)
     }
 
-    /// Adds a source, whose events have this token.
+    /// Adds a source; `token` identifies its events.
     pub(super) fn add(&self, source: impl AsFd, token: u64) -> nix::Result<()> {
         let event = EpollEvent::new(EpollFlags::EPOLLIN, token);
         self.epoll.add(source, event)
@@ -91,11 +91,11 @@ impl Poller {
     /// Reads the timer after its expiry.
     pub(super) fn clear(&mut self) {
         self.armed = Instant::ZERO;
-        // If the timer was set again in between, there is no expiry to read.
+        // There is no expiry to read if the timer was set again in between.
         let _ = self.timer.wait();
     }
 
-    /// Polls for packets without sleeping, so arrivals are read even if the loop never sleeps.
+    /// Polls for packets without sleeping, so that arrivals are read even if the loop never sleeps.
     /// `before` is the time of the poll.
     fn poll(&mut self, before: Instant, events: &mut [EpollEvent]) -> nix::Result<usize> {
         self.arrivals.record_poll(before);

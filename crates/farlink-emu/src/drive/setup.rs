@@ -150,7 +150,7 @@ impl Emulation {
     /// Creates the namespaces of the scenario's hosts, each with its device.
     ///
     /// # Errors
-    /// If the scenario cannot be built, or the system refuses. Then nothing is left behind.
+    /// Fails if the scenario cannot be built, or the system refuses. Then nothing is left behind.
     pub fn new(
         scenario: &Expanded,
         run: u64,
@@ -172,8 +172,8 @@ impl Emulation {
         if endpoints.len() < request.hosts.len() && unit.is_none() {
             Host::check()?;
         }
-        // Started first, because its error about missing privileges is clearer than those of the
-        // later checks.
+        // The reaper starts first, because its error about missing privileges is clearer than the
+        // errors of later checks.
         let reaper = Arc::new(Reaper::start(&config.sweeper)?);
         request.check_attached(force)?;
         let unit = unit.map(|unit| Unit::open(unit, request.nodes, config));

@@ -3,8 +3,8 @@
 use super::data::Pattern;
 use farlink_tcp::{CloseReason, Connection, Event, Instant, Interval};
 
-/// Number of bytes that a sender writes in advance of TCP: enough for a burst, without filling the
-/// memory of a slow connection.
+/// Number of bytes that a sender gives to TCP in advance. It suffices for a burst, and keeps the
+/// memory of a slow connection small.
 const AHEAD: u64 = 256 << 10;
 /// Maximum number of bytes per read from a connection.
 const CHUNK: usize = 64 << 10;
@@ -16,8 +16,8 @@ pub enum Service {
     Echo,
     /// Discard: received bytes are ignored (RFC 863).
     Discard,
-    /// Sends this number of bytes of checked data, then closes. With a number that is never
-    /// reached, this is a character generator (RFC 864).
+    /// Sends this number of bytes of checked data, then closes. A number that is never reached
+    /// makes a character generator (RFC 864).
     Data(u64),
 }
 
@@ -111,7 +111,7 @@ impl App {
 
     fn read(&mut self, connection: &mut Connection, scratch: &mut Vec<u8>) {
         loop {
-            // While echoed data waits to be written, nothing is read, so the receive window closes.
+            // Nothing is read while echoed data waits to be written, so the receive window closes.
             let most = match self {
                 Self::Echo { held, .. } if !held.is_empty() => 0,
                 _ => CHUNK,

@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv6Addr};
 
 const TCP: u8 = 6;
 
-/// Returns the connection to which a "fragmentation needed" or "packet too big" message refers, and
-/// the next-hop MTU in the message; `None` for any other packet.
+/// Returns the connection and the next-hop MTU in a "fragmentation needed" or "packet too big"
+/// message. Returns `None` for any other packet.
 pub(super) fn reported(bytes: &[u8]) -> Option<(Key, u32)> {
     let (far, tcp, mtu) = match bytes.first()? >> 4 {
         4 => reported_v4(bytes)?,

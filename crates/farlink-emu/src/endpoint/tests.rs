@@ -137,7 +137,7 @@ fn a_transfer_is_whole_through_a_small_send_buffer() {
         carry(&mut a, &mut b, |_, _| 1);
         let got = b.report().fetched.unwrap();
         assert_eq!((got.bytes, got.correct, got.failure), (size, true, None));
-        // At most one send buffer per round trip of 20 ms is sent.
+        // The sender sends at most one send buffer per round trip of 20 ms.
         assert!(got.duration >= Interval::from_millis(20 * 20), "{got:?}");
     }
 }
@@ -244,7 +244,7 @@ fn a_port_that_nothing_listens_on_answers_with_a_reset() {
     assert_eq!(a.report().accepted, 0);
 }
 
-/// Packets over IPv6 are as long as over IPv4, so segments are shorter.
+/// Packets over IPv6 have the same length as over IPv4, so segments are shorter.
 #[test]
 fn a_transfer_over_ipv6_is_whole_and_its_packets_are_as_long() {
     for (ip, mss) in [(IpVersion::V4, 1460), (IpVersion::V6, 1440)] {
@@ -456,8 +456,8 @@ fn a_flood_of_syns_shuts_nobody_out() {
     assert_eq!((a.open.len(), a.half_open.len(), a.timers.len()), (1, 0, 0));
 }
 
-/// The receiver requests corrupted data again, and the sender does not take the loss for
-/// congestion: no time-out occurs, and the window does not shrink.
+/// The receiver requests corrupted data again, and the sender does not treat the loss as
+/// congestion. No time-out occurs, and the window does not shrink.
 #[test]
 fn explicit_loss_notification_works_by_checksum() {
     let run = |tcp: &str| {

@@ -20,15 +20,15 @@ const FIRST_RETRY: Interval = Interval::from_millis(500);
 const LONGEST_RETRY: Interval = Interval::from_secs(2);
 /// Time limit for the first handshake.
 const TIME_LIMIT: Interval = Interval::from_secs(10);
-/// Time for which the answer "this host is another gateway already" is tolerated, because the unit
-/// detects within this time that a previous gateway has gone.
+/// Time for which the answer "this host is another gateway already" is tolerated. The unit detects
+/// within this time that a previous gateway has gone.
 const TAKEN_TOLERANCE: Interval = Interval::from_secs(5);
 
 /// The tunnel to the unit.
 pub(super) struct Tunnel {
     pub(super) socket: UdpSocket,
-    /// Sockets for other addresses of the unit. Each retry of the handshake uses the next, because
-    /// a name may have several addresses, of which the unit may use only one.
+    /// Sockets for other addresses of the unit. Each retry of the handshake uses the next socket. A
+    /// name may have several addresses, and the unit may use only one.
     others: VecDeque<UdpSocket>,
     key: Key,
     hello: Hello,
@@ -170,9 +170,9 @@ impl Tunnel {
         }
     }
 
-    /// Declares the host ready. The unit considers the gateway joined at the first datagram in the
-    /// session. If this came earlier, the unit would send probes that are answered late, and the
-    /// measured delay would be wrong.
+    /// Declares the host ready. The unit treats the gateway as joined at the first datagram in the
+    /// session. An earlier datagram would start probes that are answered late, which makes the
+    /// measured delay wrong.
     pub(super) fn declare_ready(&mut self, now: Instant) {
         (self.is_ready, self.last_received) = (true, now);
         self.send(now, Inner::Probe { at: 0 });
@@ -446,7 +446,7 @@ mod tests {
         }
     }
 
-    /// The restarted unit assigns another node number or MTU, which the existing host cannot use.
+    /// The restarted unit assigns another node number or MTU, and the existing host cannot use it.
     #[test]
     fn rejoin_fails_if_the_unit_has_another_scenario() {
         let (mut tunnel, unit, key) = tunnel();
@@ -462,8 +462,8 @@ mod tests {
         assert!(tunnel.session.is_some(), "the session before stays");
     }
 
-    /// With a round trip of 700 ms, the first answer arrives after the retry at 500 ms, and is
-    /// ignored because its handshake was discarded.
+    /// With a round trip of 700 ms, the first answer arrives after the retry at 500 ms. The answer
+    /// is ignored because its handshake was discarded.
     #[test]
     fn joins_if_the_round_trip_exceeds_the_first_retry() {
         let (mut tunnel, unit, key) = tunnel();

@@ -1,5 +1,5 @@
 //! Cookies that prove the address of a gateway. Before the proof, the unit stores no state of the
-//! gateway, and sends no more bytes to its address than arrived from there.
+//! gateway. It sends no more bytes to the address than arrived from there.
 
 use farlink_tcp::{Instant, Interval};
 use sha2::{Digest, Sha256};
@@ -14,8 +14,8 @@ pub(crate) const NO_COOKIE: Cookie = [0; 16];
 /// slot are valid, so each cookie is valid for 10 to 20 s.
 const SLOT: Interval = Interval::from_secs(10);
 
-/// Creates and verifies cookies with a secret. A restarted unit has another secret, so it accepts
-/// no earlier cookies.
+/// Creates and verifies cookies with a secret. A restarted unit has a new secret, so it accepts no
+/// earlier cookies.
 #[derive(Debug)]
 pub(crate) struct Cookies {
     secret: [u8; 32],
@@ -25,7 +25,7 @@ impl Cookies {
     /// Draws a random secret.
     ///
     /// # Errors
-    /// If the system has no random numbers.
+    /// Fails if the system has no random numbers.
     pub(crate) fn random() -> io::Result<Self> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(io::Error::other)?;

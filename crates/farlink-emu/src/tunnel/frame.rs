@@ -8,8 +8,7 @@ use super::primitives::TAG;
 const LONGEST: usize = 1280 - 40 - 8;
 /// Bytes before the encrypted part: kind, three zeros, session, number.
 pub(super) const HEADER: usize = 16;
-/// Bytes before a piece of a packet: kind, index, count, flag for a checked checksum,
-/// identification.
+/// Bytes before a piece of a packet: kind, index, count, checksum flag, identification.
 const PIECE: usize = 8;
 /// Maximum coordinate of a position in metres, farther than the sun.
 pub(crate) const FARTHEST: f64 = 1e12;
@@ -48,7 +47,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 impl<'a> Outer<'a> {
-    /// Parses a datagram; `None` if it is not of this protocol.
+    /// Parses a datagram; `None` for any other protocol.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (&[kind, 0, 0, 0], rest) = bytes.split_first_chunk()? else {
             return None;
@@ -115,7 +114,7 @@ pub(crate) enum Inner<'a> {
     Probe { at: u64 },
     /// Echo of a probe, with the nanoseconds from the probe's arrival to the echo.
     Echo { at: u64, held: u64 },
-    /// An IP packet; `checked` is set if its checksum is known to be right.
+    /// IP packet; `checked` is set if its checksum is known to be right.
     Packet { checked: bool, bytes: &'a [u8] },
     /// Piece `index` of `count` of an IP packet.
     Piece {
@@ -134,7 +133,7 @@ pub(crate) enum Inner<'a> {
 }
 
 impl<'a> Inner<'a> {
-    /// Parses the content; `None` if its kind is unknown or it is malformed.
+    /// Parses the content; `None` for an unknown kind or malformed content.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (&kind, rest) = bytes.split_first()?;
         let is_long = |n: usize| (rest.len() == n).then_some(());

@@ -157,8 +157,8 @@ impl std::fmt::Debug for Opened {
 }
 
 impl Opened {
-    /// Decrypts a first message; `None` if it was not created with the key. This is known before
-    /// any elliptic-curve operation.
+    /// Decrypts a first message; `None` if it was not created with the key. The check needs no
+    /// elliptic-curve operation.
     pub(crate) fn read(key: &Key, peer: u32, body: &[u8]) -> Option<Self> {
         let mut state = begin(key, false).ok()?;
         let hello = read(&mut state, body)?;
@@ -170,9 +170,9 @@ impl Opened {
         })
     }
 
-    /// Answers the message. Returns the datagram and the session, which has number `own` at this
-    /// end. The message may be a replay, so the session is only valid once the gateway has sent a
-    /// datagram in it.
+    /// Answers the message. Returns the datagram and the session, which has the number `own` at
+    /// this end. The message may be a replay, so the session becomes valid only when the gateway
+    /// has sent a datagram in it.
     pub(crate) fn answer(
         mut self,
         own: u32,

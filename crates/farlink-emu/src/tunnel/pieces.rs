@@ -46,8 +46,8 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// Handles a message of a session. Returns the packet that it completes, if any, and whether
-    /// the packet's checksum is known to be right.
+    /// Handles a message of a session. If the message completes a packet, returns the packet and
+    /// whether its checksum is known to be right.
     pub(crate) fn on_message(&mut self, session: u32, inner: Inner<'_>) -> Option<(Vec<u8>, bool)> {
         match inner {
             Inner::Packet { checked, bytes } => Some((bytes.to_vec(), checked)),

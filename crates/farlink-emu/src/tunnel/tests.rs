@@ -83,7 +83,7 @@ fn a_sealed_message_opens_once_and_unchanged() {
     let got = open(&mut there, &sent).unwrap();
     assert_eq!(Inner::read(&got), Some(inner));
     assert_eq!(open(&mut there, &sent), Err(Rejection::Replayed));
-    // Each direction has its own key, so a datagram cannot be reflected either.
+    // Each direction has its own key, so a reflected datagram is rejected too.
     assert_eq!(open(&mut here, &sent), Err(Rejection::Forged));
     let back = seal(&mut there, Inner::Bye);
     assert_eq!(open(&mut here, &back), Ok(vec![7]));

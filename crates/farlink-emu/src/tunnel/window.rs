@@ -38,8 +38,8 @@ impl Window {
     pub(super) fn add(&mut self, number: u64) {
         if number >= self.next {
             let last = self.next.checked_sub(1).map_or(0, |n| n / 64);
-            // The words up to the new number have bits of numbers that are `WORDS` words lower, so
-            // they are cleared.
+            // The words above the old highest number hold bits of numbers that are `WORDS` words
+            // lower, so they are cleared.
             let fresh = (number / 64 - last).min(WORDS as u64);
             for step in 1..=fresh {
                 self.bitmap[((last + step) % WORDS as u64) as usize] = 0;
@@ -87,8 +87,8 @@ mod tests {
     }
 
     proptest! {
-        /// The window agrees with an unbounded set: a number is new if the set does not have it,
-        /// and it is within `BEHIND` of the highest.
+        /// The window agrees with an unbounded set: a number is new if it is not in the set and is
+        /// within `BEHIND` of the highest number.
         #[test]
         fn the_window_agrees_with_an_unbounded_set(steps in prop::collection::vec((0u64..300, 0u64..6000), 1..400)) {
             let (mut window, mut all, mut base) = (Window::new(), BTreeSet::new(), 0u64);

@@ -153,7 +153,7 @@ impl Network {
     }
 }
 
-/// A first message that was not created with the key, or is a replay, gets no answer. A flood from
+/// A replayed first message, or one that was not created with the key, gets no answer. A flood from
 /// one source is dropped unread.
 #[test]
 fn first_messages_without_the_key_get_no_answer() {
@@ -211,8 +211,8 @@ fn a_flood_without_cookies_does_not_keep_a_gateway_away() {
     assert_eq!(net.unit.rejected.flooded, 0);
 }
 
-/// If a recorded first message is replayed to a restarted unit with the same key, the only answer
-/// is a cookie, which is shorter than the message.
+/// A recorded first message is replayed to a restarted unit with the same key. The only answer is a
+/// cookie, which is shorter than the message.
 #[test]
 fn a_replayed_first_message_only_draws_a_cookie() {
     let mut net = network();
@@ -331,7 +331,7 @@ fn the_allowance_follows_the_delay_of_the_tunnel() {
     let before = net.now.as_nanos();
     net.later(LOST_AFTER);
     let (_, mut session) = net.join("left", 1);
-    // These are echoes of old probes, from a gateway that was suspended.
+    // A gateway that was suspended answers old probes.
     for _ in 0..8 {
         let at = before;
         net.say(&mut session, Inner::Echo { at, held: 0 });
@@ -389,7 +389,7 @@ proptest! {
         for (kind, bytes) in &datagrams {
             let datagram = [&[*kind, 0, 0, 0], &bytes[..]].concat();
             let _ = net.on_datagram(&datagram);
-            // The same bytes as authentic content, unless they are a `Bye`.
+            // The same bytes are sent as authentic content, unless they are a `Bye`.
             let plain = [&[kind % 7], &bytes[..]].concat();
             if let Some(inner) = Inner::read(&plain) {
                 prop_assert!(session.seal(net.now, inner, &mut sealed));

@@ -50,7 +50,7 @@ pub struct Frame {
     pub nr: u8,
     /// Poll bit of a command, final bit of a response.
     pub poll: bool,
-    /// Received frames above N(R): bit i stands for frame N(R) + 1 + i.
+    /// Received frames above N(R): bit i means frame N(R) + 1 + i.
     pub bitmap: u64,
     /// Packet in an I or UI frame; default in other frames.
     pub item: Item,
@@ -107,8 +107,8 @@ impl fmt::Debug for Frame {
 pub enum Outcome {
     /// The entity received a packet for the first time.
     Accepted(u32),
-    /// The entity delivers a packet to the layer above, either on arrival or once all earlier
-    /// packets have arrived.
+    /// Delivery of a packet to the layer above, either on arrival or once all earlier packets have
+    /// arrived.
     Deliver(u32),
     /// The entity discards a packet that just arrived or that it had buffered.
     Discard(u32),

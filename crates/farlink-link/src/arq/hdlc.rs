@@ -37,7 +37,7 @@ impl GiveUp {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RetryFrom {
     /// Each I frame restarts the timer when its transmission ends (Wong 1998, 3.2.3.1). The timer
-    /// is stopped while the MAC holds an I frame, so that no frame times out before it is sent.
+    /// is stopped while the MAC holds an I frame, so no frame times out before it is sent.
     #[default]
     LastFrame,
     /// The timer starts at the end of the first unacknowledged I frame. An acknowledgment that
@@ -219,7 +219,7 @@ impl Station {
         }
     }
 
-    /// Goes back to the first unacknowledged frame if `nr` is its number.
+    /// Returns to the first unacknowledged frame if `nr` is its number.
     pub(super) fn go_back_to(&mut self, nr: u8) {
         if self.send.find_ack(nr) == Some(self.send.una) {
             self.go_back();
@@ -291,7 +291,7 @@ impl Station {
         }
     }
 
-    /// Handles a UA. A UA while no SABME is open answers an earlier SABME; the peer has then
+    /// Handles a UA. Without an open SABME, the UA answers an earlier SABME, and the peer has
     /// restarted its numbering at 0 again.
     pub(super) fn on_ua(&mut self, nr: u8, outcomes: &mut Vec<Outcome>) -> Answer {
         let waited = std::mem::take(&mut self.awaiting_ua);

@@ -1,9 +1,9 @@
 //! Link with a link-layer protocol: two entities, their MACs and the channel of each direction. The
-//! caller passes in the time. Both MACs send at once, or alternate frame by frame if they share a
-//! medium.
+//! caller passes in the time. The two MACs send independently, or alternate frame by frame if they
+//! share a medium.
 //!
-//! The link holds a packet until it is delivered or until neither the sender, nor the receiver, nor
-//! a frame in flight refers to it. In the second case the packet is lost.
+//! The link holds a packet until it is delivered or lost. A packet is lost when neither the sender,
+//! nor the receiver, nor a frame in flight refers to it any more.
 
 use super::frame::{Frame, FrameKind, Item, Outcome};
 use super::limits::ArqError;
@@ -82,8 +82,8 @@ impl Tag {
                     low,
                 }
             }
-            // Only the first fragment of a datagram gets a range, because later fragments are no
-            // copies of it.
+            // Only the first fragment of a datagram gets a range, because later fragments repeat no
+            // data.
             Payload::Udp(_) if packet.piece.is_some_and(|piece| piece.offset > 0) => Self {
                 low,
                 ..Self::default()
@@ -137,7 +137,8 @@ pub enum Output {
     },
 }
 
-/// Frame counters of one direction. They count frames of its sender unless noted otherwise.
+/// Frame counters of one direction. Frames of this direction's sender are counted unless noted
+/// otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ArqStats {
     /// Number of transmissions of frames that carry a packet.
@@ -237,7 +238,7 @@ pub struct ArqLink {
     sent: Option<Vec<SentFrame>>,
     /// Set if the link reports the departure of each frame with a packet.
     reports_departures: bool,
-    /// Direction that sent last, if both share a medium.
+    /// Direction that sent last, for a shared medium.
     sent_last: Option<usize>,
 }
 
@@ -362,7 +363,7 @@ impl ArqLink {
     /// Offers a packet of `ip_len` bytes.
     ///
     /// # Errors
-    /// Fails if the queue is full; the caller keeps the packet.
+    /// Fails if the queue is full; the caller then keeps the packet.
     pub fn offer(
         &mut self,
         now: Instant,
@@ -439,7 +440,7 @@ impl ArqLink {
             && (self.sent_last.is_none() || self.halves[1 - from].mac.is_idle())
     }
 
-    /// Hands the next frame to the MAC if the MAC accepts one.
+    /// Gives the next frame to the MAC if the MAC accepts one.
     #[inline]
     fn feed_mac(&mut self, now: Instant, from: usize) {
         let may_send = self.may_send(from);

@@ -60,7 +60,7 @@ pub struct Mdlp {
     /// Missing frames for which an SREJ is due.
     srej_due: VecDeque<u64>,
     srej_repeat: bool,
-    /// For each number, the value of `srejs` at its latest SREJ; 0 if none was sent.
+    /// For each frame number, the value of `srejs` at its latest SREJ; 0 if none was sent.
     last_srej: Box<[u64]>,
     srejs: u64,
     poll_due: bool,

@@ -4,8 +4,8 @@
 //! confirmations of the MAC and the time. Its outputs are the next frame for the MAC, [`Outcome`]s
 //! and its next deadline. An [`ArqLink`] combines two entities, their MACs and two channels.
 //!
-//! The protocols are those of Wong 1998, section 3.2.3 and chapter 5. LAPB follows ITU-T X.25. MDLP
-//! is that of CDPD (Cellular Digital Packet Data System Specification 1.1, part 403). RLP is a
+//! Link protocols of Wong 1998, section 3.2.3 and chapter 5. LAPB follows ITU-T X.25, and MDLP
+//! follows CDPD (Cellular Digital Packet Data System Specification 1.1, part 403). RLP is a
 //! modification of Paul et al. 1995. An entity never receives a corrupted frame. It detects a loss
 //! from the numbers of later frames or by a timer.
 
@@ -38,7 +38,7 @@ pub enum Protocol {
     Plain,
     /// Go-back-N.
     Lapb(LapbConfig),
-    /// Selective reject; both ends start retransmissions.
+    /// Selective reject. Both ends start retransmissions.
     Mdlp(MdlpConfig),
     /// Selective retransmission of the frames that the receiver's status frames report missing.
     Rlp(RlpConfig),

@@ -1,5 +1,4 @@
-//! No recovery: each packet is a frame that is sent once (Wong 1998, "without
-//! link layer recovery").
+//! No recovery: each packet is one frame, sent once (Wong 1998, "without link layer recovery").
 
 use super::frame::{Frame, FrameKind, Outcome};
 use super::window::Sending;

@@ -2,7 +2,7 @@
 //! Wong 1998, 3.2.3.3).
 //!
 //! Each end sends one status frame per period. N(R) acknowledges all lower frames, and the bitmap
-//! marks which later frames were received. On each status the sender retransmits all missing frames
+//! marks which later frames were received. On each status the sender retransmits the missing frames
 //! that it last sent at least `min_interval` ago. This also repairs the loss of the last frame,
 //! which no later frame reveals. RLP has no time-out and no piggybacked acknowledgments. If a frame
 //! takes longer than a period to send, status and information frames alternate.

@@ -21,7 +21,7 @@ pub(super) struct Slot {
     pub(super) held: bool,
 }
 
-/// Sending side: packets not yet sent, and unacknowledged frames.
+/// Sending side: packets not yet sent, and frames not yet acknowledged.
 #[derive(Clone, Debug)]
 pub(super) struct Sending {
     mask: u64,
@@ -273,7 +273,7 @@ impl Receiving {
         (self.expected, self.top) = (0, 0);
     }
 
-    /// Returns the received frames above V(R): bit i stands for frame V(R) + 1 + i.
+    /// Returns the received frames above V(R): bit i means frame V(R) + 1 + i.
     pub(super) fn bitmap(&self) -> u64 {
         (self.expected + 1..self.top)
             .zip(0..)

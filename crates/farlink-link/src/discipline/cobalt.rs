@@ -1,5 +1,5 @@
-//! COBALT (Palmei and others 2019; CAKE's queue law): `CoDel` with a control law that also runs
-//! back, and BLUE for queues that `CoDel` does not hold.
+//! COBALT (Palmei and others 2019; CAKE's queue law): `CoDel` with a control law that can also back
+//! off, plus BLUE for queues that `CoDel` cannot control.
 
 use super::codel::control_law;
 use super::queue::Waiting;
@@ -13,7 +13,8 @@ pub struct CobaltConfig {
     pub target: Interval,
     /// Time above the target before the first drop (100 ms).
     pub interval: Interval,
-    /// Transmission time of the longest packet. Sojourn times below four of them are no queue.
+    /// Transmission time of the longest packet. A sojourn time below four of them does not count as
+    /// a queue.
     pub packet_time: Interval,
     /// Set if ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
@@ -103,7 +104,7 @@ impl Cobalt {
                 due = self.count > 0 && now >= self.drop_next;
             }
         }
-        // BLUE answers to flows that ignore marks, so it always drops.
+        // BLUE targets flows that ignore marks, so it always drops.
         if self.blue > 0.0 && random.chance(Probability::clamped(self.blue)) {
             head = Head::Drop;
         }
@@ -138,7 +139,7 @@ mod tests {
         cobalt
     }
 
-    /// A sojourn time is a queue above the target, and above two packet times of each busy flow.
+    /// A queue is a sojourn time above the target and above two packet times per busy flow.
     #[test]
     fn queue_begins_above_the_target_and_two_packets_of_each_flow() {
         for (sojourn, busy_flows, queues) in [

@@ -1,5 +1,6 @@
-//! `CoDel` (RFC 8289): drops or marks once the sojourn time has stayed above a target for an
-//! interval, then at intervals that shrink with the square root of the number of drops.
+//! `CoDel` (RFC 8289): drops or marks a packet once the sojourn time has stayed above a target for
+//! an interval. Further drops follow at intervals that shrink with the square root of the number of
+//! drops.
 
 use super::queue::{Drops, Fifo, Leaving, Reason, Waiting};
 use crate::link::config::QueueLimit;
@@ -11,13 +12,13 @@ use farlink_wire::id::PacketId;
 pub struct CodelConfig {
     /// Sojourn time that may persist (RFC 8289, 4.2; 5 ms).
     pub target: Interval,
-    /// Time above the target before the first drop, the worst round trip (4.3; 100 ms).
+    /// Time above the target before the first drop: the worst round trip (4.3; 100 ms).
     pub interval: Interval,
     /// Bytes of the largest packet. With at most this much queued, nothing is dropped (5.1).
     pub mtu: u32,
     /// Set if ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// Sojourn time above which ECN-capable packets are marked whatever the control law says.
+    /// Sojourn time above which ECN-capable packets are marked, independent of the control law.
     pub ce_threshold: Option<Interval>,
 }
 
@@ -132,13 +133,14 @@ impl Control {
         })
     }
 
-    /// Records that the queue lost all its packets at once: no packet is above the target.
+    /// Records that the queue lost all its packets at once, which leaves no packet above the
+    /// target.
     pub(crate) fn on_drained(&mut self) {
         self.first_above = None;
     }
 
-    /// Begins to drop. If the last drops are recent, the rate that controlled the queue then is
-    /// taken up again (RFC 8289, 5.5).
+    /// Begins to drop. After recent drops, the drop rate of that time is used again (RFC 8289,
+    /// 5.5).
     fn enter(&mut self, config: &CodelConfig, now: Instant) {
         let delta = self.count.saturating_sub(self.last_count);
         let until = self.drop_next + config.interval.saturating_mul(16);
@@ -149,7 +151,7 @@ impl Control {
     }
 }
 
-/// One FIFO queue under `CoDel`.
+/// FIFO queue under `CoDel`.
 #[derive(Debug)]
 pub struct Codel {
     config: CodelConfig,

@@ -1,5 +1,6 @@
-//! Dual queue with a coupled PI2 controller (RFC 9332, appendix A): a shallow queue for L4S traffic,
-//! and a queue for classic traffic whose drop probability is the square of a linear one.
+//! Dual queue with a coupled PI2 controller (RFC 9332, appendix A): a shallow queue for L4S
+//! traffic, and a queue for classic traffic. The drop probability of classic traffic is the square
+//! of a linear probability.
 
 use super::queue::{Drops, Fifo, Leaving, Reason, Waiting};
 use crate::link::config::QueueLimit;
@@ -19,8 +20,8 @@ pub struct DualPi2Config {
     pub beta: f64,
     /// Coupling factor (2).
     pub coupling: f64,
-    /// Sojourn time above which the L4S queue begins to mark (800 us), and above which the queue
-    /// marks all (1.2 ms).
+    /// Sojourn times between which the mark probability of the L4S queue rises from 0 to 1 (800 us
+    /// and 1.2 ms).
     pub ramp: (Interval, Interval),
     /// Share of the link that classic traffic gets at least while both queues wait (10 %).
     pub classic_share: f64,
@@ -80,7 +81,7 @@ pub struct DualPi2 {
     base: f64,
     previous: Interval,
     next: Instant,
-    /// Bytes by which the L4S queue is ahead of its share; the classic queue is served at zero and
+    /// Bytes by which the L4S queue is ahead of its share. The classic queue is served at zero or
     /// below.
     credit: f64,
 }
@@ -143,8 +144,8 @@ impl DualPi2 {
         }
     }
 
-    /// Returns whether the classic probability is so high that L4S packets are dropped, too (RFC
-    /// 9332, 4.2.3): above 1/k^2 their mark probability has reached 1.
+    /// Returns whether the classic probability is so high that L4S packets are dropped too (RFC
+    /// 9332, 4.2.3): above 1/k^2 the mark probability of L4S packets is 1.
     fn is_overloaded(&self) -> bool {
         self.config.coupling * self.base >= 1.0
     }

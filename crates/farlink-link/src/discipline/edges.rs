@@ -54,7 +54,7 @@ fn plain(number: u32, flow: u64, ms: u64) -> Waiting {
 }
 
 /// RFC 8033, appendix B: a drop by the limit sets the sum of the probabilities to 0. Here each
-/// packet that finds room is followed by one that does not, so the sum stays below .85.
+/// packet that finds room is followed by a packet that does not, so the sum stays below .85.
 #[test]
 fn pie_spaces_its_drops_from_the_last_drop_by_the_limit() {
     let mut queue = pie(QueueLimit::Packets(100));
@@ -69,8 +69,8 @@ fn pie_spaces_its_drops_from_the_last_drop_by_the_limit() {
     assert!(drops.iter().all(|(_, reason)| *reason == Reason::Full));
 }
 
-/// A link that loses its far end drops all that waits. PIE's delay is then 0: its probability
-/// falls while the link is away instead of rising to 1.
+/// A link that loses its far end drops all waiting packets. PIE's delay is then 0. Its probability
+/// falls while the link is away, and does not rise to 1.
 #[test]
 fn pie_forgets_the_delay_of_packets_that_were_removed() {
     let law = FairQueue::Pie(PieConfig::default());
@@ -89,7 +89,7 @@ fn pie_forgets_the_delay_of_packets_that_were_removed() {
     }
 }
 
-/// RFC 8289, 5.6: an empty queue is below the target, so a new interval begins after it.
+/// RFC 8289, 5.6: an empty queue is below the target, so a new interval begins afterwards.
 #[test]
 fn codel_begins_a_new_interval_after_its_packets_were_removed() {
     let config = CodelConfig::default();
@@ -109,7 +109,7 @@ fn codel_begins_a_new_interval_after_its_packets_were_removed() {
     }
 }
 
-/// Floyd and Jacobson 1993, section 4: the mean of an empty queue falls with the time.
+/// Floyd and Jacobson 1993, section 4: the mean falls with time while the queue is empty.
 #[test]
 fn mean_of_red_falls_while_its_queue_is_empty() {
     let mut drops = Vec::new();
@@ -166,8 +166,8 @@ fn lower_limit_holds_from_the_next_packet_on() {
     }
 }
 
-/// Shreedhar and Varghese 1995: two flows differ by the quantum and two of the longest packets at
-/// most, also with a quantum of 1 byte.
+/// Shreedhar and Varghese 1995: the service of two flows differs by at most the quantum and two of
+/// the longest packets, even with a quantum of 1 byte.
 #[test]
 fn quantum_of_a_byte_is_fair_to_two_packets() {
     let mut queue = fair(FairQueue::Plain, 1, QueueLimit::Unlimited);

@@ -27,7 +27,7 @@ pub enum FairQueue {
 /// Parameters of a discipline with a queue per flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FairConfig {
-    /// Number of queues. Flows with equal hash share one (RFC 8290, 5.2.2; 1024).
+    /// Number of queues. Flows with equal hash share a queue (RFC 8290, 5.2.2; 1024).
     pub queues: u32,
     /// Bytes that a queue may send in a round (RFC 8290, 5.2.4; 1514).
     pub quantum: u32,
@@ -35,7 +35,7 @@ pub struct FairConfig {
     pub sparse_first: bool,
     /// Law of each queue.
     pub law: FairQueue,
-    /// Number that flows are hashed with, so that flows collide by chance and not by design.
+    /// Seed of the flows' hash, which makes collisions random.
     pub seed: u64,
 }
 
@@ -136,7 +136,8 @@ impl Fair {
         drops: &mut Drops,
     ) -> Option<bool> {
         if self.limit.is_full(0, 0, packet.len) {
-            // A packet above the limit would only displace those of its flow before it is dropped.
+            // A packet above the limit would first displace other packets of its flow, and then be
+            // dropped itself.
             drops.push((packet, Reason::Full));
             return None;
         }
@@ -174,7 +175,7 @@ impl Fair {
         kept.then_some(mark)
     }
 
-    /// Returns what the law that decides on arrival (PIE) asks for.
+    /// Returns the decision of a law that acts on arrival (PIE).
     fn decide_on_arrival(&mut self, now: Instant, place: u32, packet: &Waiting) -> Head {
         let flow = &mut self.flows[place as usize];
         let (FairQueue::Pie(config), Law::Pie(controller)) = (&self.config.law, &mut flow.law)
@@ -235,8 +236,8 @@ impl Fair {
                 self.bytes -= u64::from(dropped.len);
             }
             let Some(leaving) = leaving else {
-                // A queue that empties passes the old list once, or it could come back as new at
-                // once and be served ahead of the others for ever (RFC 8290, 4.2).
+                // A queue that empties passes through the old list once. Otherwise it could return
+                // as new at once, and be served ahead of the others forever (RFC 8290, 4.2).
                 if from_new && !self.old.is_empty() {
                     self.move_to_old(from_new, place);
                 } else {

@@ -1,5 +1,5 @@
-//! FIFO queue that drops its first packet for a new one when full, so that the sender learns of the
-//! loss earlier by the time that the queue holds.
+//! FIFO queue that, when full, drops its first packet for a new one. The sender then detects the
+//! loss earlier, by the queue's delay.
 
 use super::queue::{Drops, Fifo, Leaving, Reason, Waiting};
 use crate::link::config::QueueLimit;

@@ -1,7 +1,7 @@
 //! Queue disciplines: which waiting packet leaves next, and which packets are dropped or marked.
 //!
 //! A discipline replaces the FIFO queue in front of a transmitter. The link offers each packet that
-//! has to wait, and asks for the next one when the transmitter is free. Disciplines read no clock:
+//! has to wait, and requests the next one when the transmitter is free. Disciplines read no clock:
 //! the caller passes in the time.
 
 mod cobalt;
@@ -26,8 +26,8 @@ use crate::link::config::QueueLimit;
 use farlink_tcp::{Instant, Interval};
 use farlink_wire::id::PacketId;
 
-/// Bytes of the longest usual packet with its Ethernet header, whose transmission time RED and COBALT
-/// count in.
+/// Bytes of the longest usual packet with its Ethernet header. RED and COBALT use its transmission
+/// time as a unit.
 pub const LONGEST_PACKET: u32 = 1514;
 
 /// Queue discipline of one direction of a link.
@@ -41,14 +41,14 @@ pub enum Discipline {
     Red(Red),
     /// Dual queue with a coupled PI2 controller (RFC 9332).
     DualPi2(DualPi2),
-    /// One FIFO queue that drops its first packet when full.
+    /// FIFO queue that drops its first packet when full.
     HeadDrop(HeadDrop),
     /// A queue per flow, served by deficit round robin (RFC 8290).
     Fair(Fair),
 }
 
 impl Discipline {
-    /// Offers a packet that has to wait. Dropped packets, which may include the offered one, are
+    /// Offers a packet that has to wait. Dropped packets, possibly including the offered one, are
     /// added to `drops`. Returns whether the packet was marked on arrival, or `None` if it was
     /// dropped.
     pub fn enqueue(&mut self, now: Instant, packet: Waiting, drops: &mut Drops) -> Option<bool> {

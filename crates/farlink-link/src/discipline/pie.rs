@@ -1,5 +1,5 @@
-//! PIE (RFC 8033): a proportional-integral controller of the drop probability, so that the queueing
-//! delay keeps to a target.
+//! PIE (RFC 8033): a proportional-integral controller sets the drop probability so that the
+//! queueing delay stays near a target.
 
 use super::queue::{Drops, Fifo, Leaving, Reason, Waiting};
 use crate::link::config::QueueLimit;
@@ -41,7 +41,8 @@ impl Default for PieConfig {
 /// Probability up to which PIE marks instead of dropping (`MARK_ECNTH`).
 pub(crate) const MARKED_UP_TO: f64 = 0.1;
 
-/// Bytes of a mean packet (RFC 8033, 4.1: `MEAN_PKTSIZE`). PIE drops nothing below two of them.
+/// Bytes of a mean packet (RFC 8033, 4.1: `MEAN_PKTSIZE`). PIE drops nothing from a queue below two
+/// such packets.
 const MEAN_PACKET: u64 = 1500;
 
 /// State of the controller (RFC 8033, 4.2).
@@ -72,7 +73,7 @@ impl Controller {
     pub(crate) fn run(&mut self, config: &PieConfig, now: Instant) {
         while self.next <= now {
             if self.is_idle(config) {
-                // Nothing changes until a packet waits: only the grid of updates moves on.
+                // While no packet waits, only the grid of updates advances.
                 let missed = now.since(self.next).as_nanos() / config.update.as_nanos() + 1;
                 self.next += config.update.saturating_mul(missed);
                 return;
@@ -115,7 +116,7 @@ impl Controller {
         self.previous = self.delay;
     }
 
-    /// Records the delay of a packet that leaves; `empty` tells that no other waits.
+    /// Records the delay of a packet that leaves; `empty` is set if no other packet waits.
     pub(crate) fn on_dequeue(&mut self, delay: Interval, empty: bool) {
         self.delay = if empty { Interval::ZERO } else { delay };
     }
@@ -169,7 +170,7 @@ fn scale(probability: f64) -> f64 {
     step.map_or(1.0, |(_, divisor)| 1.0 / divisor)
 }
 
-/// One FIFO queue under PIE.
+/// FIFO queue under PIE.
 #[derive(Debug)]
 pub struct Pie {
     config: PieConfig,
@@ -271,7 +272,7 @@ mod tests {
         }
     }
 
-    /// An empty queue takes alpha times the target off, and 2 % of the rest.
+    /// An empty queue subtracts alpha times the target, and 2 % of the remainder.
     #[test]
     fn probability_decays_at_an_empty_queue() {
         let (config, mut controller) = controller(0.5);

@@ -34,7 +34,7 @@ impl Waiting {
 pub enum Reason {
     /// The queue is at its limit.
     Full,
-    /// The control law asks for it.
+    /// Decision of the control law.
     Control,
 }
 

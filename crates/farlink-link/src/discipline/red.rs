@@ -1,5 +1,5 @@
 //! RED (Floyd and Jacobson 1993), gentle (Floyd 2000) and adaptive (Floyd, Gummadi and Shenker
-//! 2001): drops or marks with a probability that grows with the mean queue.
+//! 2001). Packets are dropped or marked with a probability that grows with the mean queue.
 
 use super::queue::{Drops, Fifo, Leaving, Reason, Waiting};
 use crate::link::config::QueueLimit;
@@ -32,7 +32,7 @@ pub struct RedConfig {
 /// Time between two changes of the probability by adaptive RED.
 const ADAPT_EVERY: Interval = Interval::from_millis(500);
 
-/// One FIFO queue under RED.
+/// FIFO queue under RED.
 #[derive(Debug)]
 pub struct Red {
     config: RedConfig,
@@ -130,8 +130,8 @@ impl Red {
         }
     }
 
-    /// Returns the probability at the present mean before packets since the last drop count, if
-    /// the mean is between the thresholds; 0 below them and `None` above.
+    /// Returns the probability at the present mean if the mean is between the thresholds; 0 below
+    /// them and `None` above. The number of packets since the last drop is not included.
     pub(crate) fn probability(&self) -> Option<f64> {
         let RedConfig {
             min,

@@ -31,8 +31,8 @@ pub(super) fn packet(number: u32, len: u32, flow: u64, joined: Instant, ecn: Ecn
     }
 }
 
-/// Offers two packets of 1500 bytes per millisecond to a queue that sends one, and returns the
-/// times in milliseconds of drops and of marks.
+/// Offers two packets of 1500 bytes per millisecond to a queue that sends one per millisecond.
+/// Returns the times of drops and of marks in milliseconds.
 pub(super) fn overload(
     queue: &mut Discipline,
     from: u64,
@@ -78,8 +78,8 @@ fn codel(ecn: bool) -> Discipline {
 #[test]
 fn codel_drops_at_the_times_of_its_control_law() {
     let (dropped, marked) = overload(&mut codel(true), 0, 1000, Ecn::NotEct);
-    // The packet that leaves at t ms came at (t - 1) / 2 ms, so the one at 9 ms is the first that
-    // waited 5 ms. The first drop is 100 ms after that.
+    // The packet that leaves at t ms came at (t - 1) / 2 ms, so the packet at 9 ms is the first to
+    // have waited 5 ms. The first drop is 100 ms later.
     assert_eq!(dropped[0], 109);
     assert_eq!(dropped, law(109, dropped.len()));
     assert!(dropped.len() > 15, "{}", dropped.len());
@@ -117,7 +117,7 @@ fn codel_drops_nothing_below_the_target_or_with_one_packet_behind() {
     assert!(drops.is_empty());
 }
 
-/// RFC 8289, 5.5: at most an MTU behind a packet is no standing queue.
+/// RFC 8289, 5.5: a standing queue has more than an MTU behind the packet that leaves.
 #[test]
 fn codel_drops_nothing_with_exactly_an_mtu_behind() {
     for (mtu, count) in [(1500, 0), (1499, 1)] {
@@ -180,10 +180,10 @@ fn pie_after(updates: u64, delay: u64) -> f64 {
 
 #[test]
 fn pie_raises_its_probability_by_alpha_times_the_excess() {
-    // At 115 ms the excess is 100 ms: .125 * .1 = .0125 an update, half of this below 10 %.
+    // At 115 ms the excess is 100 ms. An update adds .125 * .1 = .0125, halved below 10 %.
     let gain = pie_after(60, 115) - pie_after(59, 115);
     assert!((gain - 0.0125).abs() < 1e-12, "{gain}");
-    // Above 250 ms another 2 % is added, and a step above 10 % is at most 2 %.
+    // Above 250 ms another 2 % is added, and above 10 % a step is at most 2 %.
     let gain = pie_after(22, 415) - pie_after(21, 415);
     assert!((gain - 0.04).abs() < 1e-12, "{gain}");
     // The first update adds beta times the change: (.0125 + 1.25 * .115) / 2048.
@@ -206,8 +206,8 @@ fn pie_drops_the_share_that_its_probability_says() {
         let dropped = (0..100_000)
             .filter(|_| controller.selects(&config, 100_000, &mut random))
             .count();
-        // After a drop nothing is dropped until the probabilities add up to .85; then the wait is
-        // geometric. The mean gap is ceil(.85 / p) - 1 + 1 / p, up to the bound of 8.5.
+        // After a drop nothing is dropped until the probabilities add up to .85. From there the
+        // wait is geometric. The mean gap is ceil(.85 / p) - 1 + 1 / p, up to the bound of 8.5.
         let gap = (0.85_f64 / probability).ceil() - 1.0 + 1.0 / probability;
         let expected = 100_000.0 / gap;
         let error = dropped as f64 / expected - 1.0;
@@ -230,7 +230,7 @@ fn pie_marks_only_up_to_ten_percent() {
     let queue = Pie::new(PieConfig::default(), QueueLimit::Unlimited, random());
     let (dropped, marked) = overload(&mut Discipline::Pie(queue), 0, 3000, Ecn::Ect0);
     assert!(marked.len() > 5, "{}", marked.len());
-    // The overload of 50 % raises the probability above 10 %, and marks then end.
+    // The overload of 50 % raises the probability above 10 %, where marking ends.
     let first = dropped[0];
     assert!(marked.iter().all(|&ms| ms <= first));
 }
@@ -431,7 +431,7 @@ fn sparse_flow_waits_for_one_packet_of_others_at_most() {
         );
         let leaving = queue.dequeue(at(0), &mut drops).expect("packets wait");
         assert_eq!(leaving.waiting.flow, 99, "turn {number}");
-        // The flow empties, so it passes the list of old flows once before it is new again.
+        // The flow empties, so it passes through the list of old flows once before it is new again.
         for _ in 0..42 {
             queue.dequeue(at(0), &mut drops).expect("packets wait");
         }
@@ -525,7 +525,7 @@ fn dual_queue_couples_by_the_square_and_rises_by_its_gains() {
             &mut drops,
         );
     }
-    // The head of the queue ages by 16 ms an update, so p' rises by .16 (d - 15 ms) + 3.2 * 16 ms.
+    // The head of the queue ages by 16 ms per update, so p' rises by .16 (d - 15 ms) + 3.2 * 16 ms.
     let mut base = 0.0;
     for update in 1..=7 {
         let now = at(16 * update);
@@ -584,8 +584,8 @@ fn dual_queue_marks_l4s_above_its_ramp_and_never_drops_it_below_overload() {
     assert!(drops.is_empty());
 }
 
-/// RFC 9332, 4.2.3 and appendix A: from p' = 1/k on every L4S packet that is not dropped is marked, and
-/// both queues drop the share p'^2, also packets that are ECN-capable.
+/// RFC 9332, 4.2.3 and appendix A: from p' = 1/k on, every L4S packet that is not dropped is
+/// marked. Both queues drop the share p'^2, including ECN-capable packets.
 #[test]
 fn dual_queue_drops_both_halves_alike_in_overload() {
     let config = DualPi2Config {
@@ -616,7 +616,7 @@ fn dual_queue_drops_both_halves_alike_in_overload() {
             assert!((dropped(Ecn::Ect0) - share).abs() < 1e-3);
             assert_eq!((marked[0], marked[1]), (left[0], 0));
         } else {
-            // Below 1/k nothing is dropped; classic packets are marked with p'^2.
+            // Below p' = 1/k nothing is dropped, and classic packets are marked with p'^2.
             assert!(drops.is_empty());
             assert!(
                 (f64::from(marked[1]) / 5e3 - share).abs() < 1e-3,
@@ -626,8 +626,8 @@ fn dual_queue_drops_both_halves_alike_in_overload() {
     }
 }
 
-/// RFC 9332, 2.1: with p' held, the share of marks is k p' for L4S and p'^2 for classic packets, over
-/// the range of both, to within one packet of 20,000.
+/// RFC 9332, 2.1: at a constant p', the share of marks is k p' for L4S and p'^2 for classic
+/// packets. The test covers the range of both, to within one packet of 20,000.
 #[test]
 fn dual_queue_shares_follow_the_square() {
     let config = DualPi2Config {

@@ -38,12 +38,12 @@ pub struct LinkConfig {
     pub overhead: u32,
     /// Additional transmitter time per packet.
     pub service: Interval,
-    /// Block code over each framed packet. Its check symbols use transmitter time; the channel gets
-    /// the length without them.
+    /// Block code over each framed packet. Its check symbols take transmission time; the channel
+    /// gets the length without them.
     pub fec: Option<BlockCode>,
     /// Limit of the queue.
     pub queue: QueueLimit,
-    /// ECN threshold: ECN-capable packets that would exceed this limit are marked (RFC 3168). The
+    /// ECN threshold: an ECN-capable packet that would exceed this limit is marked (RFC 3168). The
     /// marking is a step, not RED. `Unlimited` marks no packets.
     pub mark: QueueLimit,
     /// Set if low-priority packets have their own class, which is sent only when no normal packet

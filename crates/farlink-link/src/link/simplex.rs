@@ -405,7 +405,7 @@ impl Simplex {
             && self.mtu.is_none_or(|mtu| ip_len <= mtu.bytes)
     }
 
-    /// Adds a packet behind those in flight. Returns whether it is the only one.
+    /// Adds a packet behind those in flight. Returns whether no other packet is in flight.
     #[inline(always)] // called for each hop
     pub fn push_in_flight(&mut self, packet: PacketId, arrives: Instant) -> bool {
         let first = self.in_flight.is_empty();
@@ -629,7 +629,7 @@ impl Simplex {
         }
         let mut at = self.transmitter.free_at + self.propagation.delay + passage.hold;
         if !passage.may_overtake {
-            // Rounding must not reorder packets that the channel keeps in order.
+            // Rounding must not change the order of packets that the channel keeps in order.
             at = at.max(self.propagation.last_arrival);
             self.propagation.last_arrival = at;
         }
@@ -651,8 +651,8 @@ impl Simplex {
         self.rare.count_mark();
     }
 
-    /// Returns the counters of all accepted packets and decided losses, including those whose time
-    /// is in the future; see [`Self::stats_at`].
+    /// Returns the counters of all accepted packets and decided losses, including future ones; see
+    /// [`Self::stats_at`].
     pub fn stats(&self) -> LinkStats {
         counters::total(&self.counts, &self.rare)
     }

@@ -1,4 +1,4 @@
-//! Contention of one station with others that are not nodes: unslotted CSMA/CA of IEEE 802.15.4,
+//! Contention of one station with stations that are not nodes: unslotted CSMA/CA of IEEE 802.15.4,
 //! and slotted ALOHA. The other stations are modelled by probabilities.
 
 use farlink_channel::rng::{Probability, Stream};
@@ -140,9 +140,8 @@ mod tests {
         Probability::new(value).unwrap()
     }
 
-    /// Sends frames of 24 bytes at 19.2 kbit/s (10 ms each), each as soon as the one before is
-    /// done. Returns for each the time taken and the time on the air, in ms, and whether it was
-    /// sent.
+    /// Sends frames of 24 bytes at 19.2 kbit/s (10 ms each), each as soon as the previous one is
+    /// done. Returns the time taken and the time on the air of each in ms, and whether it was sent.
     fn frames(access: Access) -> Vec<(f64, f64, bool)> {
         let mut mac = Mac::new(access, 19_200, Streams::new(7, 0).stream("mac"));
         let frame = Frame::control(FrameKind::ReceiveReady, 0, false);

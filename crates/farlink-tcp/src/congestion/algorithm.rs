@@ -156,8 +156,8 @@ impl Control {
     /// Returns the control with one parameter changed, for rows of the table of variants.
     ///
     /// # Panics
-    /// If there is no parameter `name` or the value is out of range. The rows are constants, and
-    /// a test builds each.
+    /// Panics if there is no parameter `name` or the value is out of range. The rows are constants,
+    /// and a test builds each.
     #[must_use]
     pub fn with(mut self, name: &str, setting: Setting) -> Self {
         if let Err(error) = self.set(name, setting) {

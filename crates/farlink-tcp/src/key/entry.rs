@@ -40,7 +40,7 @@ impl Key {
     /// in the order of [`all`](super::all), because some depend on earlier ones.
     ///
     /// # Panics
-    /// If [`Self::kind`] does not allow the value. Readers check it first.
+    /// Panics if [`Self::kind`] does not allow the value. Readers check it first.
     pub fn set(&self, config: &mut Config, value: Value) {
         assert!(self.kind.allows(value), "{} = {value:?}", self.name);
         (self.set)(config, value);

@@ -103,8 +103,8 @@ pub trait Field: Sized {
     /// Builds the field from a value that the key's kind allows.
     ///
     /// # Panics
-    /// If the value is of another kind. This is an error in the table of keys, and a test checks
-    /// every entry.
+    /// Panics if the value is of another kind. This is an error in the table of keys, and a test
+    /// checks every entry.
     fn of(value: Value) -> Self;
 }
 

@@ -11,7 +11,7 @@ use farlink_tcp::{Options, Segment};
 /// unknown options stay.
 ///
 /// # Errors
-/// If the options do not fit; the packet is then unchanged.
+/// Fails if the options do not fit; the packet is then unchanged.
 pub fn rewrite(raw: &mut Raw, old: &Segment, new: &Segment) -> Result<(), WireError> {
     let bytes = raw.bytes();
     let ip = segment_at(bytes);

@@ -38,8 +38,8 @@ const RULES: [FadeRule; 3] = [FadeRule::PerPacket, FadeRule::Instant, FadeRule::
 
 #[test]
 fn equations_7_and_8_give_the_times_of_the_study() {
-    // Leung 1998, section 5.5: R = 2 km at 75 km/h is printed as 140 s, d = 100 m as 3.5 s; the
-    // equations give 138.5 and 3.462. Figure 5.16: 50 m at 65 km/h is 2.00 s.
+    // Leung 1998, section 5.5 prints 140 s for R = 2 km at 75 km/h, and 3.5 s for d = 100 m. The
+    // equations give 138.5 and 3.462 s. Figure 5.16 has 2.00 s for 50 m at 65 km/h.
     let measure = |radius, region, kmh: f64| {
         Handoffs::from_motion(radius, region, kmh / 3.6).map(Interval::as_secs_f64)
     };
@@ -247,9 +247,9 @@ fn forwarded_packets_wait_for_the_end_of_the_handoff_and_none_is_lost() {
         .filter(|&d| d > 0.0)
         .collect();
     let share: f64 = 100.0 / 2100.0;
-    // A packet meets a handoff with its share of time. It then waits for the rest of the handoff,
-    // exponential with the same mean, and for its own transmission. 1 s is 0.5 + 10 mean times, so
-    // packets are almost independent.
+    // The probability that a packet meets a handoff is the handoffs' share of time. The packet then
+    // waits for the rest of the handoff (exponential, with the mean of a handoff) and for its own
+    // transmission. The spacing of 1 s is 0.5 + 10 mean times, so packets are almost independent.
     let error = (share * (1.0 - share) / n).sqrt();
     near("held", (held.len() as f64 / n, error), share);
     let mean = held.iter().sum::<f64>() / held.len() as f64;
@@ -269,7 +269,7 @@ fn forwarded_packets_leave_in_order_at_the_rate_of_the_link() {
     let mut last = Instant::ZERO;
     let (mut waited, mut caught_up) = (0, 0);
     for i in 1..200_000u64 {
-        // A pause from time to time lets the kept packets leave.
+        // A pause after every 1000 packets empties the buffer.
         let now = Instant::from_nanos((i + i / 1000 * 100) * sending);
         let mut passage = Passage::CLEAN;
         mobile.pass(now, 500, &mut passage);
@@ -307,7 +307,7 @@ fn a_full_buffer_loses_the_rest() {
         let sum: u32 = changing.kept.iter().map(|kept| kept.1).sum();
         assert_eq!(u64::from(sum), changing.kept_bytes);
     }
-    // Of 10 packets in a mean handoff of 100 ms, 4 are kept.
+    // A mean handoff of 100 ms meets 10 packets, and 4 of them are kept.
     assert!(lost > 1000 && kept > 1000, "{lost} {kept}");
 }
 
@@ -348,7 +348,7 @@ fn kept_packets_leave_one_by_one_behind_the_handoff() {
     };
     assert_eq!(sent(before(s * 3)), Some(end + s));
     assert_eq!(sent(before(s * 2)), Some(end + s * 2));
-    // 1000 bytes are kept.
+    // 1000 bytes are waiting.
     assert_eq!(sent(before(s)), None);
     // One of the two packets has left.
     assert_eq!(sent(end + s), Some(end + s * 3));
@@ -359,7 +359,7 @@ fn kept_packets_leave_one_by_one_behind_the_handoff() {
     assert_eq!(sent(end + s * 5 + half), Some(end + s * 5 + half));
 }
 
-/// A packet that ends at the moment when it would have to wait needs no room in the buffer.
+/// A packet whose transmission ends exactly when its wait would begin needs no room in the buffer.
 #[test]
 fn a_packet_that_does_not_wait_needs_no_room() {
     let none = handoffs(Forwarding::Forward { limit: Some(0) });
@@ -378,7 +378,7 @@ fn a_packet_that_does_not_wait_needs_no_room() {
     assert_eq!(passage.verdict, Verdict::Pass);
 }
 
-/// The first packet meets the bad state of the chain per packet with its stationary share,
+/// The first packet meets the bad state of the chain per packet with the stationary share
 /// leave_good / (leave_good + leave_bad), at 4 ms per packet.
 #[test]
 fn the_chain_per_packet_begins_in_its_stationary_distribution() {

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 /// Counters that every packet updates.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    // Counters that are updated together are not adjacent, because the compiler would then
-    // vectorise the additions, which takes more instructions.
+    // Counters that are updated together are not adjacent. Otherwise the compiler would vectorise
+    // the additions, which takes more instructions.
     pub(super) packets: u64,
     pub(super) busy: u64,
     pub(super) bytes: u64,

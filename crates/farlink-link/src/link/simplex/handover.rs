@@ -1,4 +1,4 @@
-//! Directions whose far end may be disconnected and reconnected: a host that moves between access
+//! Directions whose far end may be disconnected and reconnected because a host moves between access
 //! points.
 //!
 //! On disconnection, packets that wait for the transmitter are returned. The queue must therefore
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(link.propagation.last_arrival, at(11_000_001));
     }
 
-    /// If no packet is in flight at the disconnection, no packet sent after the reconnection is
+    /// Without a packet in flight at the disconnection, no packet sent after the reconnection is
     /// lost.
     #[test]
     fn disconnection_of_empty_link_loses_no_packet() {

@@ -1,9 +1,9 @@
 //! Low-priority class of a queue: sent only when no normal packet waits, and dropped first.
 //!
 //! The departure of a normal packet is known on arrival, because the low class can delay it only by
-//! the packet being sent. The departure of a waiting low packet depends on later arrivals. It is
-//! decided when the transmitter becomes free. This is the only event that the class needs, and only
-//! while a packet waits in it.
+//! the packet being sent. The departure of a waiting low packet depends on later arrivals, so it is
+//! decided when the transmitter becomes free. The class needs only this event, and only while a
+//! packet waits in it.
 //!
 //! If an agent sends packets ahead of the queue, normal packets also wait in this class, in front
 //! of low-priority packets. Only the departures of the agent's packets are then known on arrival.
@@ -31,7 +31,7 @@ struct Waiting {
 #[derive(Debug, Default)]
 pub(super) struct LowClass {
     waiting: VecDeque<Waiting>,
-    /// Queue discipline, which then holds all packets in place of `waiting`.
+    /// Queue discipline, which holds all packets in place of `waiting`.
     pub(super) disciplined: Option<Box<Disciplined>>,
     /// IP bytes of the waiting packets.
     pub(super) bytes: u64,
@@ -107,8 +107,8 @@ impl Simplex {
     }
 
     /// Enqueues a packet that later packets may overtake while it waits; `packed` is its length
-    /// with flags. Sends the packet at once if the transmitter is idle, no packet precedes it in
-    /// the class, and the other direction has no claim on the medium.
+    /// with flags. The packet is sent at once if three conditions hold: the transmitter is idle, no
+    /// packet precedes it in the class, and the other direction has no claim on the medium.
     pub(in crate::link) fn enqueue_deferred(
         &mut self,
         now: Instant,
@@ -157,8 +157,8 @@ impl Simplex {
             || !limit.is_full(packets, bytes, ip_len)
             || limit.is_full(packets - low_packets, bytes - low_bytes, ip_len)
         {
-            // No low packet waits, the packet fits anyway, or dropping all low packets would not
-            // make enough room.
+            // Dropping is useless: no low packet waits, the packet fits anyway, or dropping all low
+            // packets would not make enough room.
             return None;
         }
         let last = self.low.waiting.pop_back()?;
@@ -209,7 +209,8 @@ impl Simplex {
     }
 
     /// Returns the time at which the transmitter (or shared medium) is free for the low class, if a
-    /// packet waits in this class or, with `other_waits`, in that of the other direction.
+    /// packet waits in this class. With `other_waits`, a packet in the other direction's class also
+    /// counts.
     #[inline]
     pub fn low_due(&self, other_waits: bool) -> Option<Instant> {
         (self.has_waiting() || other_waits).then_some(self.medium_free_at())
@@ -230,7 +231,7 @@ impl Simplex {
         Some((first.packet, fate))
     }
 
-    /// Returns the time at which the transmission of a packet begins that was accepted at `now`;
+    /// Returns the time at which the transmission of a packet accepted at `now` begins. Returns
     /// `None` if the packet waits in the low class or a discipline.
     pub fn departure(&self, now: Instant, packet: PacketId) -> Option<Instant> {
         if self.has_discipline() {
@@ -352,9 +353,9 @@ mod tests {
     }
 
     proptest! {
-        /// Matches a model with two queues. Whenever its transmitter becomes free, it sends the
-        /// first normal packet, or else the first low one. The limit counts both queues, and low
-        /// packets make room for normal ones.
+        /// The link matches a model with two queues. Whenever its transmitter becomes free, the
+        /// model sends the first normal packet, or else the first low packet. The limit counts both
+        /// queues, and low packets make room for normal ones.
         #[test]
         fn matches_model_of_two_classes(
             arrivals in proptest::collection::vec((0..800_000_u64, 1..=1500_u32, any::<bool>()), 1..200),
@@ -484,9 +485,10 @@ mod tests {
         }
     }
 
-    /// Poisson arrivals of 1 ms packets, with load `rho` (normal) and `rho_low` (low). With R =
-    /// (rho + rho_low) 1 ms / 2, non-preemptive priority gives mean waits of R / (1 - rho) for the
-    /// first class and R / ((1 - rho) (1 - rho - rho_low)) for the second (Cobham 1954).
+    /// Packets of 1 ms arrive as a Poisson process, with load `rho` (normal) and `rho_low` (low).
+    /// With R = (rho + rho_low) 1 ms / 2, the mean waits under non-preemptive priority are R / (1 -
+    /// rho) for the first class and R / ((1 - rho) (1 - rho - rho_low)) for the second (Cobham
+    /// 1954).
     #[test]
     fn mean_waits_match_cobham_formula() {
         let (rho, rho_low) = (0.5, 0.3);

@@ -1,15 +1,16 @@
-//! Super-packets: segments of a sender with segmentation offload that the channel treats as one.
+//! Super-packets: several segments of a sender with segmentation offload that the channel treats as
+//! one packet.
 //!
-//! A sender with TSO or GSO gives its link several segments at once. A device that passes them on
-//! without cutting them, such as a veth with netem, loses all of them or none.
+//! A sender with TSO or GSO gives its link several segments at once. A device that forwards them
+//! without splitting them, such as a veth with netem, loses all of them or none.
 
 use super::Simplex;
 use farlink_channel::Passage;
 use farlink_tcp::Instant;
 
 impl Simplex {
-    /// Returns the direction with super-packets of up to `most` data packets, which the channel
-    /// processes as one.
+    /// Returns the direction with super-packets: the channel processes up to `most` data packets as
+    /// one.
     #[must_use]
     pub fn with_super_packets(mut self, most: u32) -> Self {
         self.super_packets = (most > 1).then(|| Box::new(SuperPackets::new(most)));

@@ -35,8 +35,8 @@ fn fields_of_the_packet_path_share_cache_lines() {
 
 #[test]
 fn the_achieved_rate_is_the_configured_rate_at_geo_delay() {
-    // A queue of two packets keeps the transmitter busy, because packets in flight do not count
-    // against its limit.
+    // A queue of two packets keeps the transmitter busy, because packets in flight do not use its
+    // room.
     let mut link = geo(QueueLimit::Packets(2));
     let gap = Interval::of_bits(12_000, 2_048_000);
     let mut now = Instant::ZERO;
@@ -90,8 +90,8 @@ fn packets_are_marked_above_the_limit_only() {
     }
 }
 
-/// After a change to a shorter delay or a clean channel, no packet overtakes those in flight. A
-/// packet offered before keeps its arrival time.
+/// After a change to a shorter delay or a clean channel, no packet overtakes those in flight.
+/// Packets offered before the change keep their arrival time.
 #[test]
 fn new_parameters_apply_to_later_packets_and_keep_order() {
     let mut link = geo(QueueLimit::Unlimited);
@@ -155,8 +155,8 @@ fn check_symbols_take_time_and_no_queue_bytes() {
     };
     let mut link = Simplex::new(config, Channel::default());
     // The code adds 32 check symbols to each 223 bytes of framed packet. 200 bytes and framing give
-    // one block of 255; 1500 bytes give 7 blocks, 224 bytes more. 1550 bytes alone would be 7
-    // blocks, but framing makes them 8.
+    // one block of 255. 1500 bytes give 7 blocks, 224 bytes more. 1550 bytes alone would be 7
+    // blocks, but with framing they are 8.
     let wire = [255, 1523 + 224, 255, 1573 + 256];
     let mut at = 0;
     for (ip_len, wire) in [200, 1500, 200, 1550].into_iter().zip(wire) {

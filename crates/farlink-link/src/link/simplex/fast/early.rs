@@ -1,10 +1,10 @@
 //! Hops without an event: a direction admits packets before their arrival.
 //!
-//! Suppose that all packets of a link come from one other link, in order, and that nothing else
-//! observes the state of the link. Then a packet's arrival time is known as soon as the previous
-//! link has admitted it, and the link can admit it at once with that time. Each admitted packet is
-//! recorded until it has left the transmitter. At the end of a run, [`Simplex::fast_roll_back`]
-//! undoes those that have not arrived.
+//! The early path requires that all packets of a link come in order from one other link, and that
+//! nothing else observes the link's state. A packet's arrival time is then known as soon as the
+//! previous link has admitted it, and the link can admit it at once with that time. Each admitted
+//! packet is recorded until it has left the transmitter. At the end of a run,
+//! [`Simplex::fast_roll_back`] undoes those that have not arrived.
 //!
 //! General way: [`Simplex::enqueue`] at the arrival time.
 //! `runs_with_and_without_fused_hops_are_equal` of farlink-sim runs random scenarios both ways and
@@ -27,9 +27,9 @@ const FASTEST: u64 = 100_000_000_000;
 pub(in super::super) enum EarlyForwarding {
     /// No packet is forwarded early.
     Off,
-    /// Each packet whose next link admits it early.
+    /// Early admission by the next link of each packet.
     Each,
-    /// All packets; they all go to one direction, which admits them early.
+    /// Early admission of all packets by one direction, to which they all go.
     All,
 }
 
@@ -55,8 +55,8 @@ pub(in super::super) struct EarlyAdmissions {
 }
 
 impl Simplex {
-    /// Returns whether packets arrive unchanged, in order and each at a different time, so that the
-    /// next link may admit them early.
+    /// Returns whether packets arrive unchanged, in order and each at a different time. The next
+    /// link may then admit them early.
     pub fn may_forward_early(&self) -> bool {
         !self.features.carries_frames
             && !self.features.defers_dequeue
@@ -117,7 +117,7 @@ impl Simplex {
     }
 
     /// Admits at `now` a packet that arrives at `arrives`. Returns its arrival time at the far end.
-    /// Returns `None` if the queue is full at `arrives`: then nothing is counted, and the caller
+    /// Returns `None` if the queue is full at `arrives`. Nothing is then counted, and the caller
     /// calls [`Self::count_drop`] at `arrives`.
     #[inline]
     pub fn fast_admit(&mut self, now: Instant, arrives: Instant, label: Label) -> Option<Instant> {
