@@ -65,9 +65,8 @@ impl BlockCode {
     /// `correctable` symbols of each block.
     ///
     /// # Errors
-    /// If the numbers are impossible. A code of distance d corrects (d - 1) / 2 symbols, and d <= n
-    /// - k + 1.
-    /// - k + 1 (Singleton 1964).
+    /// Fails if the numbers are impossible: a code of distance d corrects (d - 1) / 2 symbols, and
+    /// d <= n - k + 1 (Singleton 1964).
     pub fn new(n: u32, k: u32, symbol_bits: u32, correctable: u32) -> Result<Self, FecError> {
         if k == 0 || k >= n || n > MAX_SYMBOLS {
             return Err(FecError::Symbols { n, k });

@@ -1,9 +1,9 @@
 //! Prefetches memory into the processor's cache.
 //!
-//! A run with thousands of flows does not fit into the cache. The engine knows in advance which
-//! flow is next, and prefetches its memory so that the processor need not wait. Prefetching changes
-//! only the run time. This is the only unsafe code of the engine, so it has its own crate. On
-//! processors other than x86-64 the functions do nothing.
+//! Prefetches memory of flows. A run with thousands of flows does not fit into the cache. The
+//! engine computes in advance which flow is next, and prefetches its memory so that the processor
+//! need not wait. Prefetching changes only the run time. This is the only unsafe code of the
+//! engine, so it has its own crate. On processors other than x86-64 the functions do nothing.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -56,7 +56,7 @@ fn address(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch has no visible effect and never faults, whatever the address.
+        // SAFETY: a prefetch of any address has no visible effect and never faults.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Interval at which signals and progress are checked.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
-/// Stack size of worker threads: that of Python's main thread.
+/// Stack size of worker threads, equal to that of Python's main thread.
 const STACK: usize = 8 << 20;
 
 /// Reads a resolved scenario.

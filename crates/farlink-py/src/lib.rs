@@ -69,7 +69,7 @@ fn start_log() -> bool {
         return true;
     };
     let directives = directives.to_string_lossy();
-    // The parser takes any other lone word for a target, and a misspelt level would log nothing.
+    // The parser takes any other single word for a target, and a misspelt level would log nothing.
     let is_level = |word: &str| word.parse::<LevelFilter>().is_ok();
     let known = directives
         .split(',')
@@ -88,7 +88,7 @@ fn start_log() -> bool {
         .with_ansi(false)
         .without_time();
     let log = tracing_subscriber::registry().with(lines.with_filter(filter));
-    // Fails if the embedding program has set its own subscriber, which is then kept.
+    // Fails if the embedding program has set its own subscriber, which then stays.
     let _ = log.try_init();
     true
 }
@@ -190,9 +190,9 @@ fn registry() -> String {
 }
 
 /// Runs parts, each a resolved scenario with its run numbers, and returns the measures of each
-/// part. Runs start in the order first run of each part, second of each part, and so on. If it
-/// raises (Ctrl-C), `done` gets the measures of the first n runs of every part, where n is the most
-/// that all parts have.
+/// part. The first runs of all parts start first, then the second runs, and so on. If the call
+/// raises (Ctrl-C), `done` gets the first n runs of every part, where n is the number of runs that
+/// all parts have finished.
 #[pyfunction]
 #[pyo3(signature = (parts, threads, progress=None, done=None))]
 #[allow(clippy::needless_pass_by_value)]

@@ -59,7 +59,7 @@ impl Measures {
         self.rows.len()
     }
 
-    /// Returns the meaning of a row's numbers. Each group lists its items and measures; its numbers
+    /// Returns the meaning of a row's numbers. Each group lists its items and measures. Its numbers
     /// are all measures of the first item, then of the second, and so on.
     #[getter]
     fn groups(&self) -> Vec<Described<'_>> {

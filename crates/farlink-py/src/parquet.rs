@@ -103,7 +103,7 @@ fn write(columns: &Columns, metadata: Vec<(String, String)>, ends: &[usize]) -> 
     let mut fields: Vec<TypePtr> = Vec::new();
     for (name, values) in &columns.0 {
         // Numbers rarely repeat, so a dictionary would be larger than the numbers. Whole numbers
-        // mostly rise from row to row, so their differences are short.
+        // mostly rise from row to row, so differences are short.
         let path = ColumnPath::from(name.as_str());
         properties = match **values {
             Values::Text(..) => properties.set_column_dictionary_enabled(path, true),

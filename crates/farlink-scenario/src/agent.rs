@@ -21,21 +21,20 @@ table! {
     pub struct AgentSpec for kind: AgentName {
         /// Router of the agent.
         at: String;
-        /// Name of the link at that router that the agent serves. The agent takes losses behind
-        /// this link for losses of the medium.
+        /// Name of the link at that router that the agent serves. The agent treats losses behind
+        /// this link as losses of the medium.
         wireless: String;
         /// Kind of the agent.
         kind: AgentName;
         /// Enable the agent from the start; `ctl set agents.0.enabled=false` switches it while an
         /// emulation runs.
         enabled?: bool = true;
-        /// Instants at which the agent is switched: off if it is on, on if it is off.
+        /// Instants at which the agent is switched off if it is on, and on if it is off.
         switch_at?: Vec<Time>;
-        /// Fate of the agent's state of a host of `[[handoffs]]` when the host leaves the agent's
-        /// link; the default is "lose".
+        /// Fate of the state that the agent has for a host of `[[handoffs]]` when the host leaves
+        /// the agent's link. The default is "lose".
         handoff?: AgentHandoff;
-        /// Rate at which the state is transferred to another agent; by default the transfer takes
-        /// no time.
+        /// Rate of a state transfer to another agent; by default the transfer takes no time.
         transfer_rate?: Rate, in Rate(1)..=Rate(1_000_000_000_000);
         /// Additional delay of the transfer.
         transfer_delay?: Time, in Time(Interval::ZERO)..=Time(LONGEST_DELAY);
@@ -79,15 +78,15 @@ table! {
         /// At a duplicate ACK with SACK blocks, retransmit all missing data below the highest
         /// block.
         sack_repair?: bool = false, of [Snoop, Ackp, Ebsn];
-        /// Send negative acknowledgments to the mobile host for its data that is lost on the
-        /// wireless link; the host's TCP needs `nack = true`.
+        /// Send negative acknowledgments to the mobile host for data that the wireless link lost;
+        /// the host's TCP needs `nack = true`.
         uploads?: bool = false, of [Snoop];
-        /// Number of data segments from the start of a connection without any acknowledgment, after
-        /// which the agent assumes that acknowledgments take another path. The agent then forwards
-        /// the connection unread until an acknowledgment arrives.
+        /// Number of data segments from the start of a connection without any acknowledgment. At
+        /// this number the agent assumes that acknowledgments take another path, and forwards the
+        /// connection unread until an acknowledgment arrives.
         blind_after?: u32 = Limits::default().blind_after,
             of [Eln, Snoop, Ackp, Ebsn, EbsnPlain, SeqCache];
-        /// TCP of the half on the side of the other links: the keys that differ from the scenario's
+        /// TCP of the half on the other links' side: the keys that differ from the scenario's
         /// `tcp`.
         wired_tcp?: TcpSpec, of [Split, Pep, Pepsal];
         /// TCP of the half on the side of the wireless link.
@@ -102,8 +101,8 @@ table! {
         buffer?: Size, in Size(1)..=Size(1 << 30),
             of [Split = Size(64 << 10), Pep = Size(1 << 20), Pepsal = Size(4 << 20),
                 Spoof = Size(64 << 10)];
-        /// Time for which bytes wait for further bytes that fill a segment of the other half; with
-        /// 0 they are sent as they arrive.
+        /// Time for which bytes wait for more bytes to fill a segment of the other half. With 0
+        /// they are sent as they arrive.
         linger?: Time, in Time(Interval::ZERO)..=Time(LONGEST_DELAY),
             of [Split = Time(Interval::ZERO), Pep = Time(Interval::from_millis(200)),
                 Pepsal = Time(Interval::ZERO)];
@@ -146,8 +145,8 @@ pub enum SackName {
 pub enum AgentName {
     /// Marks duplicate ACKs for losses on the wireless link (west1997, 2.3.3).
     Eln,
-    /// Keeps copies of data, retransmits losses of the wireless link, and drops duplicate ACKs for
-    /// them (west1997, 2.6).
+    /// Keeps copies of data, retransmits losses of the wireless link, and drops the duplicate ACKs
+    /// of those losses (west1997, 2.6).
     Snoop,
     /// Snoop with partial acknowledgments to the sender (west1997, 3).
     Ackp,
@@ -169,8 +168,8 @@ pub enum AgentName {
     /// Split connections like PEPsal: one agent, Hybla on the satellite link, and large buffers
     /// (Caini, Firrincieli, Lacamera 2006).
     Pepsal,
-    /// Acknowledges data in the name of the far end, and retransmits the data if it is lost, from
-    /// the gateway before a satellite (vatne2006, 2).
+    /// Acknowledges data in the far end's name at the gateway before a satellite, and retransmits
+    /// the data if it is lost (vatne2006, 2).
     Spoof,
 }
 
@@ -180,7 +179,7 @@ pub enum AgentName {
 pub enum OpenName {
     /// At once, by the agent.
     Early,
-    /// After the other end has answered, with that end's sequence number.
+    /// Answer after the other end has answered, with that end's sequence number.
     Through,
 }
 
@@ -420,7 +419,7 @@ fn half(written: &TcpSpec, scenario: &TcpSpec) -> Result<Config, Problem> {
 }
 
 /// Requirement of an agent on the senders: the test of a sender, the message if no sender passes,
-/// and the key to write.
+/// and the key to set.
 type AgentNeed = (fn(&Config) -> bool, &'static str, &'static str);
 
 /// Returns the agent's requirement on senders, if any.
@@ -450,8 +449,8 @@ fn wanted(agent: &AgentSpec) -> Option<AgentNeed> {
     })
 }
 
-/// Requirement of a sender on the agents: the test of the sender, the message, the test of an agent,
-/// and the key to write.
+/// Requirement of a sender on the agents: the test of the sender, the message, the test of an
+/// agent, and the key to set.
 type SenderNeed = (
     fn(&Config) -> bool,
     &'static str,

@@ -19,14 +19,14 @@ const HEADER: Size = Size(6);
 const KIBIBYTE: Size = Size(1024);
 
 table! {
-    /// A link protocol at both ends of a link: it numbers, acknowledges and retransmits frames.
+    /// A link protocol at both ends of a link, which numbers, acknowledges and retransmits frames.
     /// Each packet is one frame. The defaults are the values of Wong 1998, section 4.4.2, where
     /// that section gives one.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct ArqSpec for protocol: ArqName {
         /// Protocol.
         protocol: ArqName;
-        /// Medium access of a frame; by default frames are sent at once, one after the other.
+        /// Medium access of frames; by default frames are sent at once, one after the other.
         mac?: MacSpec;
         /// Bytes of a frame in addition to its packet. The `overhead` of the direction is added to
         /// every frame.
@@ -60,7 +60,7 @@ table! {
         /// Number of consecutive time-outs after which the link is re-established; by default the
         /// link is never re-established.
         n2?: u32, in 1..=1000, or "leave it out", of [Lapb, Mdlp];
-        /// When the link is re-established, keep the queue, and give up only the frames that the
+        /// Keep the queue when the link is re-established, and give up only the frames that the
         /// receiver has not received (Wong 1998, 5.1.1).
         best_effort?: bool = false, of [Lapb, Mdlp], needs n2;
         /// Time from one status frame to the next.
@@ -126,13 +126,13 @@ table! {
         /// macMaxBE, at least `min_be`. The default is 5, or `min_be` if that is more.
         max_be?: u32, in 0..=8, of [CsmaCa];
         /// macMaxCSMABackoffs: number of further tries after the first busy channel. If the channel
-        /// is then still busy, the frame is given up.
+        /// is busy at the last try too, the frame is given up.
         max_backoffs?: u32 = 4, in 0..=5, of [CsmaCa];
         /// Length of a slot. A longer frame takes several slots.
         slot?: Time, in MICROSECOND..=HOUR, of [Aloha];
         /// Number of slots from which the slot of the next try is drawn after a collision.
         backoff?: u32 = 8, in 1..=65_536, of [Aloha];
-        /// Number of times that a frame is sent before it is given up.
+        /// Number of transmissions of a frame, after which it is given up.
         attempts?: u32 = 16, in 1..=1000, of [Aloha];
     }
 }

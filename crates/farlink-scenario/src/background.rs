@@ -12,8 +12,8 @@ use super::units::{Rate, Size};
 
 table! {
     /// A kind of cross traffic: conversations that begin as a Poisson process, each with a number
-    /// of bytes. They take time of the transmitter and room in the queue, do not slow down when the
-    /// queue is full, and skip the channel. Requires either `load` or `arrivals`.
+    /// of bytes. They take transmission time and room in the queue, do not slow down when the queue
+    /// is full, and skip the channel. Requires either `load` or `arrivals`.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct BackgroundSpec {
         /// Mean offered load in IP bits per second.

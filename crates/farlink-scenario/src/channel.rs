@@ -160,7 +160,8 @@ table! {
         distribution: Distribution;
         /// Mean of the extra delay. For "normal" the mean before values below 0 s are drawn again.
         mean: Time, in ZERO..=HOUR;
-        /// For "uniform" half the width, at most the mean; for "normal" the standard deviation.
+        /// Width parameter: for "uniform" half the width, at most the mean; for "normal" the
+        /// standard deviation.
         spread?: Time, in ZERO..=HOUR;
         /// Keep packets in order: a packet waits for earlier packets.
         #[serde(default = "crate::defaults::on")]
@@ -364,7 +365,7 @@ fn check_gilbert(gilbert: &GilbertSpec) -> Result<(), Problem> {
                 format!("= {burst} is out of range; write 1 to 1e9 packets"),
             ));
         }
-        // At least one packet must pass between two bursts: p = r loss / (1 - loss) <= 1.
+        // At least one packet must pass between two bursts, so p = r loss / (1 - loss) <= 1.
         let max = burst / (burst + 1.0);
         if loss.0 > max {
             let message = format!(

@@ -26,8 +26,8 @@ struct CompressionTable {
     /// Number of connections whose headers each end stores, 1 to 256.
     #[serde(default = "usual_slots")]
     slots: u32,
-    /// Omit the byte with the connection number in a packet if the previous packet had the same
-    /// connection (Comp-Slot-Id of RFC 1332).
+    /// Omit the connection number of a packet if the previous packet had the same connection
+    /// (Comp-Slot-Id of RFC 1332).
     #[serde(default = "crate::defaults::on")]
     compress_slot: bool,
 }

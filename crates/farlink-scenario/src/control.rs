@@ -58,7 +58,7 @@ impl ControlSpec {
         Ok(control)
     }
 
-    /// Returns all parameters of an algorithm in use, or `None` if it has none.
+    /// Returns all parameters of an algorithm in use; `None` if it has no parameters.
     pub(super) fn of(control: &Control) -> Option<Self> {
         let all: BTreeMap<_, _> = control
             .settings()

@@ -70,7 +70,7 @@ table! {
         min?: f64 = 5.0, in 0.0..=1e6, of [Red];
         /// Mean queue in packets at which `probability` is reached.
         max?: f64 = 15.0, in 1.0..=1e6, of [Red];
-        /// Drop probability at `max`; where `adaptive`, the one to begin with.
+        /// Drop probability at `max`; with `adaptive`, its initial value.
         probability?: Probability = Probability(0.1), of [Red];
         /// Weight of a new length in the mean queue.
         weight?: f64 = 0.002, in 1e-9..=1.0, of [Red];

@@ -3,7 +3,7 @@
 use super::decode::Problem;
 use super::tree::{At, Step};
 
-/// Error in a scenario, in one line: the place, the fault, and what to write instead.
+/// Error in a scenario, in one line: the place, the fault, and the correction.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{place}{text}")]
 pub struct ScenarioError {
@@ -15,7 +15,8 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
-    /// Returns the line of the text, from 1, if the error stands in one.
+    /// Returns the number of the text's line with the error, from 1. `None` if the error is not in
+    /// a line.
     pub fn line(&self) -> Option<usize> {
         self.line
     }

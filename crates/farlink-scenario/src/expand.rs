@@ -487,8 +487,8 @@ impl Net {
         Self { neighbours }
     }
 
-    /// Returns the next node on the shortest path from each node to `to`; `None` for `to` itself
-    /// and for nodes without a path.
+    /// Returns the next node on the shortest path from each node to `to`. `None` stands for `to`
+    /// itself and for nodes without a path.
     fn next_hops(&self, to: usize) -> Vec<Option<usize>> {
         let mut distance = vec![usize::MAX; self.neighbours.len()];
         distance[to] = 0;
@@ -648,7 +648,7 @@ fn flow_tcp(scenario: &Scenario, flow: &FlowSpec, i: usize) -> Result<Config, Pr
         }
     })?;
     let idle = match flow.tcp.variant {
-        // These keys may have an effect on another TCP that an override chooses.
+        // These keys may have an effect if an override chooses another TCP.
         None => Vec::new(),
         Some(_) => flow.tcp.idle(&config),
     };

@@ -130,7 +130,7 @@ pub struct ExpandedFlow {
     pub dont_fragment: bool,
     /// Time for which hosts keep the fragments of an incomplete packet.
     pub reassembly_timeout: Interval,
-    /// TCP at `from`, shared by all flows of one entry. Flows of datagrams use neither this nor
+    /// TCP at `from`, shared by all flows of an entry. Flows of datagrams use neither this TCP nor
     /// `receiver`.
     pub sender: Arc<Config>,
     /// TCP at `to`.

@@ -11,7 +11,7 @@ use super::process::MobileSpec;
 use super::table::table;
 
 table! {
-    /// A block code on a direction of a link: Reed-Solomon, or any other code that corrects a known
+    /// A block code on a direction of a link: Reed-Solomon, or another code that corrects a known
     /// number of symbols per block.
     #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct FecSpec {

@@ -24,8 +24,8 @@ table! {
     /// flows.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct FlowSpec for app: AppName {
-        /// Name in results; by default "flow", or "flow0", "flow1", ... With `count` above 1, the
-        /// number of the flow replaces `{}` in the name; a name without `{}` gets ".0", ".1", ...
+        /// Name in results; by default "flow", or "flow0", "flow1", ... With `count` above 1 the
+        /// flow's number replaces `{}` in the name, or is appended to it as ".0", ".1", ...
         name?: String;
         /// Node that sends the data. The number of the flow, modulo the number of such nodes,
         /// replaces `{}`.
@@ -36,8 +36,8 @@ table! {
         #[serde(default)]
         app: AppName;
         /// Length of a file, 1 B to 1 PiB. Required for "file", "repeat", "stream", "xtp" and
-        /// "web". "web", "smtp", "nntp" and "ftp" also take a distribution; the default of the last
-        /// three is that of tcplib.
+        /// "web". "web", "smtp", "nntp" and "ftp" also accept a distribution. "smtp", "nntp" and
+        /// "ftp" have that of tcplib as default.
         size?: SizeDistribution, of [File, Repeat, Stream, Web, Smtp, Nntp, Ftp, Xtp];
         /// Bytes of a file that is sent in the other direction at the same time.
         reverse?: Size = Size(0), in Size(0)..=MAX_BYTES, of [File];
@@ -54,9 +54,9 @@ table! {
         /// Time from the start of one page to the start of the next. If a page takes longer, the
         /// next page follows its end.
         page_interval?: Time = Time(Interval::from_secs(30)), in ZERO..=Time(LONGEST_RUN), of [Http];
-        /// Least time from the end of a page to the start of the next. For "web", time from the end
-        /// of a file to the next request, which may be random; the default is that of Barford and
-        /// Crovella 1998.
+        /// Least time from the end of a page to the start of the next. For "web", the time from the
+        /// end of a file to the next request. This time may be random; the default is that of
+        /// Barford and Crovella 1998.
         think_time?: TimeDistribution, of [Http = TimeDistribution::Just(ZERO), Web = pauses()];
         /// Length of a request for an object.
         request?: Size = Size(300), in Size(1)..=MAX_BYTES, of [Http, Web];
@@ -68,18 +68,18 @@ table! {
         inline_object?: Size = Size(7_758), in Size(1)..=MAX_BYTES, of [Http];
         /// Use of connections by pages or files.
         connections?: Connections = Connections::PerPage, of [Http, Web];
-        /// Request all inline objects at once; otherwise one after the other.
+        /// Request all inline objects at once; if false, one after the other.
         pipelining?: bool = true, of [Http];
         /// Number of conversations. Required without `duration`.
         conversations?: u64, in 1..=MAX_COUNT, of [Telnet, Rlogin, Smtp, Nntp, Ftp];
         /// Time from the arrival of one conversation to the next. Exponential times make a Poisson
         /// process. A conversation waits for the end of the previous conversation.
         arrivals?: TimeDistribution = TimeDistribution::Just(ZERO), of [Telnet, Rlogin, Smtp, Nntp, Ftp];
-        /// Time for which a user types; the default is that of tcplib.
+        /// Time for which a user types; by default tcplib's distribution.
         typing?: TimeDistribution, of [Telnet, Rlogin];
-        /// Time from one keystroke to the next; the default is that of tcplib.
+        /// Time from one keystroke to the next; by default tcplib's distribution.
         keystrokes?: TimeDistribution, of [Telnet, Rlogin];
-        /// Number of items of a conversation; the default is that of tcplib.
+        /// Number of items of a conversation; by default tcplib's distribution.
         items?: u64, in 1..=MAX_COUNT, of [Nntp, Ftp];
         /// Number of commands, each with a reply, before each item: HELO, MAIL, RCPT and DATA (RFC
         /// 821, 3.1); IHAVE (RFC 977, 3.4); PORT (RFC 959, 4.1.2).
@@ -90,7 +90,7 @@ table! {
         /// Bytes of data in a datagram. The maximum is 65,535 bytes minus headers (RFC 768 and RFC
         /// 791), for "xtp" minus another 56 bytes.
         packet?: Size = Size(1000), in Size(1)..=Size(65_507), of [Cbr, Onoff, Xtp];
-        /// Bytes that may be sent at once; bursts follow each other at `rate`. The default is
+        /// Bytes that may be sent at once. Bursts follow each other at `rate`. The default is
         /// `packet`.
         burst?: Size, in Size(1)..=MAX_BYTES, of [Xtp];
         /// Bytes that the receiver buffers beyond the data received in order; at least `packet`.
@@ -119,10 +119,10 @@ table! {
         stagger: Time;
         /// IP version of the flow's packets; by default the scenario's.
         ip?: IpName;
-        /// Forbid routers to fragment this flow's packets (DF). Routers drop packets that are too
-        /// long; a TCP then learns the path MTU (RFC 1191), and datagrams are lost. Otherwise
-        /// routers fragment. With `ip = "v6"` routers never fragment; a sender of datagrams also
-        /// learns the path MTU, and fragments datagrams itself.
+        /// Forbid routers to fragment this flow's packets (DF). Routers then drop packets that are
+        /// too long: a TCP is notified of the path MTU (RFC 1191), and datagrams are lost. If
+        /// false, routers fragment. With `ip = "v6"` routers never fragment. A sender of datagrams
+        /// is then notified of the path MTU too, and fragments datagrams itself.
         #[serde(default = "crate::defaults::on", skip_serializing_if = "crate::defaults::is_on")]
         #[schemars(extend("default" = true))]
         dont_fragment: bool;
@@ -197,7 +197,7 @@ pub enum Connections {
     /// A new connection for each page or file, which the server closes at the end.
     #[default]
     PerPage,
-    /// One connection for all pages or files.
+    /// One connection that carries all pages or files.
     Persistent,
 }
 

@@ -24,22 +24,23 @@ table! {
         /// Times at which the host changes to the next link of `links`; after the last link the
         /// first follows.
         at?: Vec<Time>;
-        /// Mobility of the host, instead of `at`. The host starts at the nearest station, and
-        /// changes to the link of another station when that station becomes nearer. The key `moves`
-        /// has no effect here.
+        /// Mobility of the host, as an alternative to `at`. The host starts at the nearest station,
+        /// and changes to the link of another station when that station becomes nearer. The key
+        /// `moves` has no effect here.
         mobility?: MobilitySpec;
         /// Positions of the stations of `links`: for each station, metres from the left and from
         /// the lower border of the area.
         stations?: Vec<[Length; 2]>, needs mobility;
-        /// Distance by which another station must be nearer before the host changes to it.
+        /// Distance advantage that another station needs before the host changes to it.
         hysteresis?: Length = Length(0), needs mobility;
         /// Time from one search for the nearest station to the next.
         interval?: Time = Time(Interval::from_millis(100)),
             in Time(Interval::from_millis(1))..=HOUR, needs mobility;
         /// Time between two links during which the host has no link.
         gap?: Time = ZERO, in ZERO..=HOUR;
-        /// Fate of packets that wait for the link that the host leaves, that reach the old station
-        /// later, or that the host sends during the gap. Packets in transmission are lost.
+        /// Fate of three kinds of packets: those waiting for the link that the host leaves, those
+        /// that reach the old station later, and those that the host sends during the gap. Packets
+        /// in transmission are lost.
         queued?: QueuedName = QueuedName::Lose;
     }
 }
@@ -60,8 +61,8 @@ pub enum QueuedName {
 pub enum AgentHandoff {
     /// The state is lost, and connections that need it are reset.
     Lose,
-    /// The state goes to the agent at the next station, after `transfer_delay` plus the time of its
-    /// bytes at `transfer_rate`.
+    /// Transfer of the state to the agent at the next station, after `transfer_delay` plus the time
+    /// of its bytes at `transfer_rate`.
     Transfer,
     /// The agent keeps the state until the host returns.
     Keep,

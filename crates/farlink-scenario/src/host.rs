@@ -29,7 +29,8 @@ table! {
         distribution: Distribution;
         /// Mean of the delay. For "normal" the mean before values below 0 s are drawn again.
         mean: Time, in ZERO..=HOUR;
-        /// For "uniform" half the width, at most the mean; for "normal" the standard deviation.
+        /// Width parameter: for "uniform" half the width, at most the mean; for "normal" the
+        /// standard deviation.
         spread?: Time, in ZERO..=HOUR;
     }
 }

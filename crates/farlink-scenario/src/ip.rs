@@ -81,8 +81,8 @@ pub(super) struct Paths<'a> {
     pub(super) next_hops: &'a dyn Fn(usize) -> Vec<Option<usize>>,
 }
 
-/// Checks that every link on the path of a flow over IPv6 takes packets of 1280 bytes, because a
-/// sender may not send shorter fragments (RFC 8200, 5).
+/// Checks that every link on the path of a flow over IPv6 accepts packets of 1280 bytes. A sender
+/// may not send shorter fragments (RFC 8200, 5).
 pub(super) fn check_paths(
     scenario: &Scenario,
     flows: &[(usize, ExpandedFlow)],

@@ -98,8 +98,8 @@ pub use units::{
 /// messages. `overrides` are pairs (path, value) such as `("links.0.down.delay", "300ms")`.
 ///
 /// # Errors
-/// Wrong syntax, an unknown key or one without effect, a value without a unit or out of range, a
-/// flow without a path.
+/// Fails for wrong syntax, for a key that is unknown or has no effect, for a value without a unit
+/// or out of range, and for a flow without a path.
 pub fn load(
     text: &str,
     origin: &str,
@@ -171,8 +171,8 @@ impl Scenario {
         expand::expand(self).map_err(|problem| ScenarioError::bare(&problem))
     }
 
-    /// Returns the keys of `[tcp]` that have no effect in any flow, each with the key or value that
-    /// it needs.
+    /// Returns the keys of `[tcp]` without an effect in any flow. Each comes with the key or value
+    /// that it would need.
     fn idle_keys(&self) -> Result<Vec<(&'static str, &'static str)>, Problem> {
         let mut idle: Option<Vec<_>> = None;
         for flow in self.flows.iter().filter(|flow| !flow.app.is_udp()) {
@@ -234,7 +234,7 @@ impl Scenario {
         }
     }
 
-    /// Compares the TCPs of a resolved scenario with those that its other keys give, because a
+    /// Compares the TCPs stored in a resolved scenario with those that its other keys give. A
     /// changed table of variants must not silently change an old result.
     fn compare(&self, text: &[TcpSpec]) -> Result<(), Problem> {
         const HELP: &str = "if the change is meant, remove resolved_tcp";
@@ -261,9 +261,9 @@ impl Scenario {
     }
 }
 
-/// Refuses TCP keys without an effect. If the user or a sweep puts another TCP over the scenario,
-/// now or when the scenario was resolved, keys of the scenario may lose their effect. Keys that are
-/// set together with that TCP may not.
+/// Refuses TCP keys without an effect. Keys of the scenario may lose their effect if the user or a
+/// sweep overrides the scenario's TCP, now or when the scenario was resolved. Keys that are set
+/// together with that TCP may not.
 fn refuse_idle(
     scenario: &Scenario,
     resolved: bool,

@@ -61,8 +61,8 @@ struct Listed<'a> {
 
 /// Returns the presets as a JSON list: name, description, source, date and both directions. Derived
 /// values of the direction down are the one-way delay (s), the round-trip time (s), the
-/// bandwidth-delay product (bytes), and the queue limit (bytes, and in bandwidth-delay products). A
-/// limit in packets counts 1500 bytes per packet.
+/// bandwidth-delay product (bytes), and the queue limit (in bytes and in bandwidth-delay products).
+/// A limit in packets is converted at 1500 bytes per packet.
 pub fn presets_json() -> String {
     let presets = all();
     let listed: Vec<_> = presets.iter().map(list).collect();

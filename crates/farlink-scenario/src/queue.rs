@@ -24,7 +24,7 @@ pub enum QueueSpec {
     Bdp {
         /// Number of products.
         share: Factor,
-        /// Round-trip time of the product; by default that of the link.
+        /// Round-trip time for the product; by default that of the link.
         rtt: Option<Time>,
     },
 }
@@ -44,8 +44,8 @@ struct QueueTable {
     /// Number of bytes of IP packets that may wait, up to 1 TiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bytes: Option<Size>,
-    /// Limit in bandwidth-delay products: rate of this direction times the delays of both
-    /// directions of this link. Results have the limit in bytes.
+    /// Limit in bandwidth-delay products: the rate of this direction times the delays of both
+    /// directions of this link. Results show the limit in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bdp: Option<Factor>,
     /// Round-trip time of the product `bdp`, for a path longer than the link.

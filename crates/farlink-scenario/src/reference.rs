@@ -194,8 +194,8 @@ fn plain_default(property: &Json) -> String {
     }
 }
 
-/// Returns the default of a TCP key: that of `sack`, or of the first variant that has the key. If
-/// no variant has it, a timer with the key is tried.
+/// Returns the default of a TCP key: its value in `sack`, or in the first variant that has the key.
+/// If no variant has it, a timer with the key is tried.
 fn tcp_default(name: &str) -> String {
     let Some(key) = key::lookup(name) else {
         let shown = match name {

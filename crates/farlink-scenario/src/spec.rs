@@ -44,9 +44,9 @@ table! {
         /// then the number of flows that have not ended.
         #[serde(default = "day")]
         max_duration: Time;
-        /// IP version of every flow without a version of its own. With "v6" headers have 40 bytes,
-        /// so segments are 20 bytes shorter unless `mss` is set; routers never fragment, and every
-        /// link on the path must take packets of 1280 B.
+        /// IP version of every flow without its own `ip`. With "v6" headers have 40 bytes, so
+        /// segments are 20 bytes shorter unless `mss` is set. Routers never fragment, and every
+        /// link on the path must accept packets of 1280 B.
         #[serde(default, skip_serializing_if = "IpName::is_v4")]
         #[schemars(extend("default" = "v4"))]
         ip: IpName;
@@ -55,8 +55,8 @@ table! {
         tcp: TcpSpec;
         /// Links between nodes. A node exists if a link names it.
         links: Vec<LinkSpec>;
-        /// Static routes. Without a route, packets take the path with the fewest links; among equal
-        /// paths, the one whose link is written first.
+        /// Static routes. Without a route, packets take the path with the fewest links. Among equal
+        /// paths, the link that comes first in the scenario is used.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         routes: Vec<RouteSpec>;
         /// Agents at routers. A packet passes the agents of one router in the order written.
@@ -70,8 +70,8 @@ table! {
         hosts: Vec<HostSpec>;
         /// Transfers from one node to another.
         flows: Vec<FlowSpec>;
-        /// Only in a resolved scenario: the complete TCP of each entry of `flows`. When such a
-        /// scenario is read, these values are compared with those that its other keys give.
+        /// Complete TCP of each entry of `flows`; only in a resolved scenario. When such a scenario
+        /// is read, these values are compared with those that its other keys give.
         resolved_tcp?: Vec<TcpSpec>;
     }
 }
@@ -94,7 +94,7 @@ table! {
         /// The two nodes. `down` is the direction from the first to the second. With `count`, the
         /// number of the link replaces `{}` in a name.
         between: [String; 2];
-        /// Preset for all keys that are absent here. If `queue`, `fec`, `channel` or `background`
+        /// Preset for the keys that are absent here. If `queue`, `fec`, `channel` or `background`
         /// is present, it replaces that of the preset as a whole.
         preset?: String;
         /// Source of the values; with a preset, by default the preset's source.
@@ -107,8 +107,8 @@ table! {
         /// Direction from the second node to the first; by default equal to `down`.
         up?: DirectionTable;
         /// Let both directions share one medium, as with a radio that cannot send and receive at
-        /// once. While one direction sends, the other waits. If both have packets to send, they
-        /// alternate by packet, or by frame of `arq`. Not with `rate_trace` or `background`.
+        /// the same time. One direction sends while the other waits. If both have packets to send,
+        /// they alternate by packet, or by frame of `arq`. Not with `rate_trace` or `background`.
         #[serde(default, skip_serializing_if = "is_off")]
         #[schemars(extend("default" = false))]
         half_duplex: bool;
@@ -127,8 +127,9 @@ table! {
         /// Rate of the transmitter, 1 bit/s to 1000 Gbit/s. Required unless a preset or
         /// `rate_trace` gives it.
         rate?: Rate;
-        /// Rate of the transmitter over time, instead of `rate`: a trace, or a constant rate such
-        /// as "12 Mbit/s", which is then a packet-delivery trace with evenly spaced packets.
+        /// Rate of the transmitter over time, as an alternative to `rate`: a trace, or a constant
+        /// rate such as "12 Mbit/s", which becomes a packet-delivery trace with evenly spaced
+        /// packets.
         rate_trace?: RateTraceSpec;
         /// One-way propagation delay, 0 s to 1 h. Required unless a preset gives it.
         delay?: Time;
@@ -149,14 +150,14 @@ table! {
         /// 4,000,000 packets, the run ends.
         #[serde(default)]
         queue: QueueSpec;
-        /// Discipline that selects the packets to send, to drop and to mark, in place of a FIFO
-        /// queue that drops at its tail. `queue` is its limit. Not with `arq`,
-        /// `header_compression`, `background` or `mark`. Packets of low priority have no class of
-        /// their own then.
+        /// Discipline that selects the packets to send, to drop and to mark. It replaces a FIFO
+        /// queue that drops at its tail, and `queue` is its limit. Not with `arq`,
+        /// `header_compression`, `background` or `mark`. Packets of low priority then have no class
+        /// of their own.
         discipline?: DisciplineSpec;
-        /// Threshold of the queue above which ECN-capable packets are marked: those packets that
-        /// would be dropped if this were the limit (this is not RED). Other packets are never
-        /// marked, and `queue` still drops. "unlimited" marks none. Needs `ecn = true` in the TCPs.
+        /// Threshold of the queue for marking: an ECN-capable packet that a queue of this limit
+        /// would drop is marked (a step, not RED). Other packets are never marked, and `queue`
+        /// still drops. "unlimited" marks none. Needs `ecn = true` in the TCPs.
         #[serde(default, skip_serializing_if = "QueueSpec::is_unlimited")]
         mark: QueueSpec;
         /// Send packets of low priority (the dummy segments of `peach`) only if no other packets
@@ -178,8 +179,8 @@ table! {
         /// Rule by which packets longer than `mtu` are cut; the default is "rfc791".
         fragments?: Fragments;
         /// Processes that change packets on their way. In one table, stages have the standard
-        /// order, that of its keys below. In a list of tables, groups of stages have the order
-        /// written.
+        /// order, which is the order of its keys below. In a list of tables, groups of stages have
+        /// the order of the list.
         #[serde(default)]
         channel: Channel;
         /// Cross traffic that uses the transmitter and takes room in the queue.
@@ -208,13 +209,13 @@ fn is_off(value: &bool) -> bool {
 pub enum Fragments {
     /// All fragments but the last have a multiple of 8 bytes (RFC 791).
     Rfc791,
-    /// Fragments have any number of bytes, as in wong1998, 3.3. IP headers cannot express this, so
+    /// Fragments with any number of bytes, as in wong1998, 3.3. IP headers cannot express this, so
     /// such packets can be neither captured nor emulated.
     Wong1998,
 }
 
 table! {
-    /// A static route: packets for one node leave another node by a given neighbour.
+    /// A static route: the given node sends packets for a destination to the given neighbour.
     #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct RouteSpec {
         /// Node that forwards the packets.

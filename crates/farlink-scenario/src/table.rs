@@ -11,7 +11,7 @@ use super::checks::{fault, ignored};
 use super::decode::Problem;
 
 /// Declares a table of keys: a struct with all that serde and the schema need. A key that is
-/// required or has a default by serde has an entry
+/// required, or whose default serde fills in, has an entry
 ///
 /// ```text
 /// /// Meaning of the key.
@@ -36,8 +36,8 @@ use super::decode::Problem;
 /// - `needs`: another key without which this key has no effect.
 /// - `like`: example of a key that the kinds in `of` require.
 ///
-/// `check_keys` refuses what violates the entries, and `fill` (only of a table `for` kinds) writes
-/// the defaults into the keys. The schema and the reference state the entries, so that comments
+/// `check_keys` refuses keys that violate their entries. `fill` (only of a table `for` kinds)
+/// writes the defaults into the keys. The schema and the reference state the entries, so comments
 /// need not.
 macro_rules! table {
     ($(#[$meta:meta])* pub struct $name:ident $(for $by:ident: $kind:ident)? { $($body:tt)* }) => {
@@ -238,7 +238,7 @@ fn bounds<T: Serialize>(range: &RangeInclusive<T>) -> String {
     }
 }
 
-/// Formats a list: `"a"`, `"a" or "b"`, `"a", "b" or "c"`, with `joint` in place of "or".
+/// Formats a list: `"a"`, `"a" or "b"`, `"a", "b" or "c"`; `joint` replaces "or".
 fn listed<T: Serialize>(all: &[T], joint: &str) -> String {
     let names: Vec<_> = all.iter().map(show).collect();
     match names.as_slice() {
@@ -265,7 +265,7 @@ pub(crate) fn default<T: Serialize>(schema: &mut Schema, value: &T) {
     schema.insert("default".to_owned(), json!(value));
 }
 
-/// Adds the range of a key: bounds if it is a number, and a sentence.
+/// Adds the range of a key: a sentence, and bounds if the key is a number.
 pub(crate) fn range<T: Serialize>(schema: &mut Schema, range: &RangeInclusive<T>, unit: &str) {
     for (bound, value) in [("minimum", range.start()), ("maximum", range.end())] {
         let value = json!(value);

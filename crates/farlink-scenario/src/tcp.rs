@@ -142,11 +142,11 @@ impl TcpSpec {
         Some((key.to_owned(), message))
     }
 
-    /// Returns all parameters: those of the variant, with these keys over them.
+    /// Returns all parameters of the variant, with those of these keys replaced.
     ///
     /// # Errors
-    /// An unknown variant, a value out of its range, or values that exclude each other. The message
-    /// is one line that names the key.
+    /// Fails for an unknown variant, a value out of its range, or values that exclude each other.
+    /// The message is one line that names the key.
     pub fn to_config(&self) -> Result<Config, ScenarioError> {
         self.resolve()
             .map_err(|problem| ScenarioError::bare(&problem.within("tcp")))
@@ -208,13 +208,13 @@ impl TcpSpec {
         self.control.as_ref().map_or(Ok(()), ControlSpec::check)
     }
 
-    /// Returns the profile; by default that of the unchanged variants.
+    /// Returns the profile; the default is that of the unchanged variants.
     pub(super) fn profile(&self) -> &'static Profile {
         let written = self.profile.and_then(profile::lookup);
         written.unwrap_or(&profile::RFC)
     }
 
-    /// Returns the name of the variant; by default that of the profile.
+    /// Returns the name of the variant; the default is that of the profile.
     pub fn variant_name(&self) -> &str {
         self.variant.as_deref().unwrap_or(self.profile().usual)
     }

@@ -283,8 +283,8 @@ fn every_page_is_of_a_row_and_its_links_lead_somewhere() {
     }
 }
 
-/// A value of a profile sets the key after which it is named: over a TCP with another value, it
-/// gives the value of the whole profile.
+/// A value of a profile sets the key after which it is named. With another value in the TCP, the
+/// key still gives the value of the whole profile.
 #[test]
 fn every_value_of_a_profile_sets_its_key() {
     let mut contrary = (variant::lookup("tahoe").unwrap().config)();

@@ -18,7 +18,8 @@ fn fault(key: &str, message: impl Into<String>) -> Result<(), Problem> {
 }
 
 /// Removes defaults whose input another key has removed, and computes the first time-out from the
-/// initial state of the estimator. Keys in the scenario stay, so a later check can refuse them.
+/// initial state of the estimator. Keys in the scenario stay, so that a later check can refuse
+/// them.
 pub(super) fn remove_unusable_defaults(written: &TcpSpec, config: &mut Config) {
     if written.has("receive_window") && !written.has("receive_window_max") {
         // As with SO_RCVBUF, a fixed buffer disables autotuning.
@@ -54,8 +55,8 @@ fn first_timeout(rto: &RtoConfig) -> Option<Interval> {
     Some(RttEstimator::new(unbounded).rto())
 }
 
-/// Refuses values that exclude each other. The error names the key in the scenario if only one of
-/// the two is there. `base` is the variant.
+/// Refuses values that exclude each other. If only one of the two is in the scenario, the error
+/// names its key. `base` is the variant.
 pub(super) fn consistent(written: &TcpSpec, base: &Config, config: &Config) -> Result<(), Problem> {
     start(written, base, config)?;
     timeouts(written, &config.rto)?;

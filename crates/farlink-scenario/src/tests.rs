@@ -425,8 +425,8 @@ fn an_override_removes_a_key_and_finds_a_link_by_its_nodes() {
     );
 }
 
-/// The TCP of a proxy's satellite half is not in the scenario, so no profile of the ends refuses
-/// it.
+/// The TCP of a proxy's satellite half is not written in the scenario, so no profile of the ends
+/// refuses it.
 #[test]
 fn a_proxy_without_a_tcp_of_its_own_takes_one_of_the_profile_of_the_ends() {
     for (profile, tcp) in [("rfc", "hybla"), ("linux", "hybla"), ("freebsd", "cubic")] {

@@ -1,7 +1,7 @@
 //! Traces in a scenario: rate, delay and loss over time, from the text of a file.
 //!
-//! This module reads no files. The caller that loads the scenario does, and the file's text becomes
-//! part of the resolved scenario, so a run is a function of its scenario alone.
+//! This module reads no files. The caller that loads the scenario reads the file, and its text
+//! becomes part of the resolved scenario. A run is therefore a function of its scenario alone.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,8 +25,8 @@ use super::units::{Probability, Rate, Scalar, SymbolRate, Time};
 /// Maximum rate in a trace, in bit/s.
 const MAX_RATE: u64 = 1_000_000_000_000;
 
-/// Rate of a transmitter over time: a constant rate such as "12 Mbit/s", which is then a
-/// packet-delivery trace with evenly spaced packets, or a table.
+/// Rate of a transmitter over time: a table, or a constant rate such as "12 Mbit/s", which becomes
+/// a packet-delivery trace with evenly spaced packets.
 #[derive(Clone, PartialEq, Debug)]
 pub enum RateTraceSpec {
     /// Opportunities of 1500 bytes at whole milliseconds, as evenly spaced as the rate allows.
@@ -39,23 +39,24 @@ table! {
     /// A trace of rates: a packet-delivery trace or a CSV file.
     #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
     pub struct RateTraceTable {
-        /// File with the trace, in the scenario's folder: a packet-delivery trace of Mahimahi (one
-        /// line per opportunity of 1500 bytes, with its millisecond), or CSV with the columns
-        /// `time` and `rate`. With `symbol_rate`, CSV with the columns `time` and `esno`.
+        /// File with the trace, in the scenario's folder. The file is a packet-delivery trace of
+        /// Mahimahi (one line per opportunity of 1500 bytes, with its millisecond), or CSV with the
+        /// columns `time` and `rate`. With `symbol_rate` it is CSV with the columns `time` and
+        /// `esno`.
         file?: String;
         /// Text of the trace, instead of a file. A resolved scenario has this key.
         data?: String;
-        /// Only in a resolved scenario: name of the file from which `data` was read.
+        /// Name of the file from which `data` was read; only in a resolved scenario.
         from?: String;
         /// Symbol rate of a DVB-S2 carrier with adaptive coding. At each Es/N0 (dB) of the trace,
         /// the rate is that of the most efficient modulation and code that this Es/N0 allows (EN
-        /// 302 307-1, Table 13, normal frames without pilots); 0 if it allows none.
+        /// 302 307-1, Table 13, normal frames without pilots), or 0 if there is none.
         symbol_rate?: SymbolRate;
         /// Margin of Es/N0 above the ideal threshold, in dB, 0 to 20; the default is 0. Needs
         /// `symbol_rate`.
         margin?: f64;
-        /// Repeat a CSV trace from the time of its last row; otherwise its last row holds forever.
-        /// A packet-delivery trace always repeats.
+        /// Repeat a CSV trace from the time of its last row; otherwise its last row is valid
+        /// forever. A packet-delivery trace always repeats.
         repeat?: bool;
         /// Position in the trace at which a run starts.
         offset?: Time;
@@ -74,15 +75,15 @@ table! {
         file?: String;
         /// Text of the trace, instead of a file. A resolved scenario has this key.
         data?: String;
-        /// Only in a resolved scenario: name of the file from which `data` was read.
+        /// Name of the file from which `data` was read; only in a resolved scenario.
         from?: String;
-        /// Interpolate linearly between rows; otherwise a row holds until the next.
+        /// Interpolate linearly between rows; otherwise a row is valid until the next.
         #[serde(default)]
         interpolate: bool;
         /// Keep packets in order: a packet waits for earlier packets.
         #[serde(default = "crate::defaults::on")]
         keep_order: bool;
-        /// Repeat the trace from the time of its last row; otherwise its last row holds forever.
+        /// Repeat the trace from the time of its last row; otherwise its last row is valid forever.
         #[serde(default)]
         repeat: bool;
         /// Position in the trace at which a run starts.
@@ -102,9 +103,9 @@ table! {
         file?: String;
         /// Text of the trace, instead of a file. A resolved scenario has this key.
         data?: String;
-        /// Only in a resolved scenario: name of the file from which `data` was read.
+        /// Name of the file from which `data` was read; only in a resolved scenario.
         from?: String;
-        /// Repeat the trace from the time of its last row; otherwise its last row holds forever.
+        /// Repeat the trace from the time of its last row; otherwise its last row is valid forever.
         #[serde(default)]
         repeat: bool;
         /// Position in the trace at which a run starts.
@@ -164,7 +165,7 @@ impl JsonSchema for RateTraceSpec {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Start {
     offset: Interval,
-    /// Interval by whose random share the offset is increased; zero for a fixed start.
+    /// Interval of which a random share is added to the offset; zero for a fixed start.
     random: Interval,
 }
 

@@ -17,7 +17,8 @@ pub struct UdpSpec {
     pub rate: u64,
     /// Bytes of data in a datagram.
     pub packet: u32,
-    /// On-times and off-times of the source, in nanoseconds; `None` if the source is always on.
+    /// Distributions of the source's on-times and off-times in nanoseconds; `None` if the source is
+    /// always on.
     pub on_off: Option<(Distribution, Distribution)>,
     /// Number of datagrams; `None` for as many as `duration` allows.
     pub datagrams: Option<u64>,
@@ -64,13 +65,13 @@ pub struct ConversationSpec {
     pub conversations: Option<u64>,
     /// Time from the arrival of one conversation to the next, in nanoseconds.
     pub arrivals: Distribution,
-    /// Time for which a user types, in nanoseconds; `None` for that of tcplib.
+    /// Time for which a user types, in nanoseconds; `None` for tcplib's distribution.
     pub typing: Option<Distribution>,
-    /// Time between keystrokes, in nanoseconds; `None` for that of tcplib.
+    /// Time between keystrokes, in nanoseconds; `None` for tcplib's distribution.
     pub keystrokes: Option<Distribution>,
-    /// Bytes of an item; `None` for those of tcplib.
+    /// Bytes of an item; `None` for tcplib's distribution.
     pub size: Option<Distribution>,
-    /// Number of items of a conversation; `None` for that of tcplib.
+    /// Number of items of a conversation; `None` for tcplib's distribution.
     pub items: Option<u64>,
     /// Number of commands, each with a reply, before each item.
     pub turns: u32,

@@ -1,7 +1,7 @@
 //! Values of a scenario with the places where they were written.
 //!
-//! TOML text, JSON text, presets and overrides all become this tree, so the message of a later
-//! fault can name the file and the line.
+//! TOML text, JSON text, presets and overrides all become this tree. The message of a later fault
+//! can therefore name the file and the line.
 
 use std::fmt::{self, Write as _};
 use std::rc::Rc;
@@ -116,13 +116,13 @@ impl Node {
     pub(super) fn from_json(text: &str) -> Result<Self, (At, String)> {
         serde_json::from_str(text).map_err(|fault| {
             let message = fault.to_string();
-            // The place has the position, so the message need not repeat it.
+            // The place states the position, so the message need not repeat it.
             let message = message.split(" at line ").next().unwrap_or_default();
             (At::Line(fault.line()), fault_line(message))
         })
     }
 
-    /// Returns the value of a key; `None` if this is not a table, or has no such key.
+    /// Returns the value of a key; `None` if this node is not a table or has no such key.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         let Value::Table(entries) = &self.value else {
             return None;
@@ -332,7 +332,7 @@ impl Node {
                     });
                     entries.len() - 1
                 });
-                // The value below comes from the override.
+                // Values below this one come from the override.
                 entries[index].at = at.clone();
                 Ok(&mut entries[index].node)
             }
@@ -534,8 +534,8 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the error of a parser in one line. An error about its limit of recursion becomes a plain
-/// sentence.
+/// Returns a parser's error in one line. An error about the parser's limit of recursion becomes a
+/// plain sentence.
 fn fault_line(text: &str) -> String {
     if text.contains("recurs") {
         return "tables or lists are nested too deep to be read".to_owned();
@@ -543,8 +543,8 @@ fn fault_line(text: &str) -> String {
     one_line(text)
 }
 
-/// Finds the line that is nested too deep if the parser does not report it: the line with the most
-/// brackets and dots.
+/// Finds the line with the most brackets and dots, for a parser that reports too deep nesting
+/// without a line.
 fn deepest_line(text: &str) -> At {
     let depth = |line: &str| line.matches(['.', '[', '{']).count();
     let lines = (1..).zip(text.lines());

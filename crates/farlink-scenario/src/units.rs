@@ -1,7 +1,7 @@
 //! Quantities in a scenario: a decimal number and a unit.
 //!
 //! A quantity is a whole number of its base unit (bit/s, bytes, nanoseconds), computed by exact
-//! decimal arithmetic. A value that is not exact, has no unit or is negative is refused, with a
+//! decimal arithmetic. A value that is inexact, negative or without a unit is refused with a
 //! message that states what to write.
 
 use std::fmt;
@@ -91,7 +91,7 @@ struct Dimension {
     zero: &'static str,
     /// Unit of which the value must be a whole number.
     whole: &'static str,
-    /// Set if output may have one decimal if this makes the number shorter.
+    /// Set if output may have one decimal to make the number shorter.
     tenths: bool,
 }
 
@@ -278,8 +278,8 @@ impl Dimension {
         )
     }
 
-    /// Returns the shortest exact text: the largest unit with a whole number, or for units that are
-    /// powers of ten, with one decimal.
+    /// Returns the shortest exact text, in the largest unit with a whole number. Units that are
+    /// powers of ten may have one decimal.
     fn write(&self, value: u64) -> String {
         if value == 0 {
             return format!("0 {}", self.zero);
@@ -350,8 +350,8 @@ macro_rules! quantity {
             /// Parses a quantity.
             ///
             /// # Errors
-            /// A value without a unit, with an unknown unit, negative, or not a whole number of the
-            /// base unit. The message states what to write.
+            /// Fails for a value that has no unit, has an unknown unit, is negative, or is not a
+            /// whole number of the base unit. The message states what to write.
             pub fn read(written: &Scalar) -> Result<Self, String> {
                 $dimension.read(written).map(|n| Self($wrap(n)))
             }

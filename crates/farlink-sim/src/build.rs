@@ -148,7 +148,7 @@ fn build_agent(agent: &ExpandedAgent, links: &[ExpandedLink]) -> Box<dyn Agent> 
 fn split(agent: &ExpandedAgent, links: &[ExpandedLink]) -> SplitSettings {
     let spec = &agent.spec;
     let buffer = spec.buffer.map_or(u64::MAX, |buffer| buffer.0);
-    // The agent is a host of its links, so the MTUs of these links limit its packets.
+    // The agent acts as a host of its links, so their MTUs limit its packets.
     let mtu = |is_wireless: bool| {
         let there = links.iter().enumerate();
         let there = there.filter(|(_, link)| link.a == agent.at || link.b == agent.at);
@@ -173,9 +173,9 @@ fn split(agent: &ExpandedAgent, links: &[ExpandedLink]) -> SplitSettings {
         })
     };
     let over_v4 = |tcp: &Config, is_wireless| half(tcp, tcp.mss, mtu(is_wireless), IpVersion::V4);
-    // Over IPv6, routers do not fragment packets, and "packet too big" messages do not reach the
-    // agent, because its packets have the address of another host. Its packets are therefore short
-    // enough for every link whose MTU allows IPv6.
+    // Over IPv6, routers do not fragment packets. "Packet too big" messages do not reach the agent,
+    // because its packets have the address of another host. Its packets are therefore short enough
+    // for every link whose MTU allows IPv6.
     let sides = links.iter().flat_map(|link| [&link.down, &link.up]);
     let mtus = sides.filter_map(|side| side.mtu).map(|mtu| mtu.bytes);
     let min = mtus.filter(|&mtu| mtu >= IpVersion::V6.least_mtu()).min();

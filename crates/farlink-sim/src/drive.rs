@@ -125,7 +125,7 @@ impl Drive {
         true
     }
 
-    /// Returns whether all connections are closed; TIME-WAIT counts as closed.
+    /// Returns whether all connections are closed; TIME-WAIT is treated as closed.
     fn is_settled(&mut self, world: &World) -> bool {
         while world
             .ends
@@ -166,7 +166,7 @@ impl Drive {
         if self.timed {
             return world.now.as_nanos() as f64 / self.limit.as_nanos().max(1) as f64;
         }
-        // The progress of the run is that of the flow with the least progress.
+        // The progress of the run is the least progress of its flows.
         let part = |(flow, state): (FlowId, &FlowState)| -> f64 {
             if state.done_at.is_some() {
                 return 1.0;

@@ -14,8 +14,8 @@ use farlink_tcp::Instant;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// The first packet in flight on a link arrives; the source is the link. If the counter is not
-    /// 0, the packet was forwarded early, and its next link has no room for it.
+    /// Arrival of the first packet in flight on a link; the source is the link. A counter other
+    /// than 0 marks a packet that was forwarded early, for which its next link has no room.
     Arrival,
     /// A packet arrives that overtakes others on its link, or is overtaken; the source is the link.
     Reordered,
@@ -269,8 +269,8 @@ impl Heap {
     #[inline]
     fn replace(&mut self, event: Event) {
         if self.len == 2 {
-            // Heaps of two entries are common (one arrival of data and one of ACKs, on a path of
-            // one link or of fused hops), so they have a fast path.
+            // Heaps of two entries have a fast path because they are common: one arrival of data
+            // and one of ACKs, on a path of one link or of fused hops.
             let other = &mut self.groups[0].0[0];
             (self.first, *other) = if event < *other {
                 (event, *other)

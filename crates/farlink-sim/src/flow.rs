@@ -72,8 +72,8 @@ impl EndId {
     }
 }
 
-/// An end of a TCP flow. A thousand ends do not fit into the cache, so each end begins at a cache
-/// line, and the fields that every segment reads take as few lines as possible.
+/// End of a TCP flow. A thousand ends do not fit into the cache, so each end begins at a cache
+/// line, and the fields that every segment reads use as few lines as possible.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct End {
@@ -102,7 +102,7 @@ pub(crate) struct End {
     reopened: bool,
     pub(crate) conn: Connection,
     pub(crate) isn: Seq,
-    /// Totals of earlier connections; `None` if there are none.
+    /// Totals of earlier connections; `None` before the second connection.
     past: Option<Box<Past>>,
     /// Time at which the last byte that the application expects arrived; [`Instant::MAX`] before.
     pub(crate) complete_at: Instant,

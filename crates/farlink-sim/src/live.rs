@@ -28,8 +28,8 @@ const EVERYBODY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 255);
 /// Smallest distance of two antennas in metres, because path loss is undefined at 0.
 const CLOSEST: f64 = 0.1;
 
-/// Limit in bytes of queues without a configured limit. It is necessary because a program that
-/// sends faster than its link would fill the memory.
+/// Limit in bytes of queues without a configured limit. Without this limit, a program that sends
+/// faster than its link would fill the memory.
 pub const MAX_QUEUE: u64 = 64 << 20;
 
 /// Reason why a packet of a real program was refused.
@@ -37,8 +37,7 @@ pub const MAX_QUEUE: u64 = 64 << 20;
 pub enum Refused {
     /// The packet is neither IPv4 nor IPv6.
     NotIp(NotIp),
-    /// No route leads to this address, or the address is that of the sender or a multicast or
-    /// broadcast address.
+    /// Address to which no route leads, address of the sender, or multicast or broadcast address.
     NoHost(IpAddr),
 }
 
@@ -91,7 +90,7 @@ pub struct Live {
     host_of: ById<NodeId, Option<usize>>,
     /// The current scenario, with a limit for every queue.
     scenario: Expanded,
-    /// Link directions whose queue has no limit in the scenario, so [`MAX_QUEUE`] limits it.
+    /// Link directions without a queue limit in the scenario, which [`MAX_QUEUE`] limits.
     bounded: ById<LinkId, bool>,
     run: u64,
     /// Number of successful calls of [`Live::set`]. The names of the random streams of changed
@@ -342,8 +341,8 @@ impl Live {
         }
     }
 
-    /// Switches channels on or off: those of all link directions, or only those with this link name
-    /// and direction ("down" or "up"). Returns the number of directions.
+    /// Switches channels on or off. Without a link name and direction ("down" or "up"), all link
+    /// directions are switched. Returns the number of switched directions.
     ///
     /// # Errors
     ///
@@ -404,7 +403,7 @@ impl Live {
         }
     }
 
-    /// Stores packets that pass either side of an agent's node from now on, for
+    /// Starts to store packets that pass either side of an agent's node, for
     /// [`Live::take_crossed`]. Returns the names of the sides.
     pub fn keep_crossed(&mut self) -> Vec<String> {
         let taps = &mut self.world.agents.taps;
@@ -416,8 +415,9 @@ impl Live {
         names.collect()
     }
 
-    /// Calls `take` for each packet that passed a side of an agent's node since the last call, with
-    /// time, index of the side in the list of [`Live::keep_crossed`], and bytes.
+    /// Calls `take` for each packet that passed a side of an agent's node since the last call.
+    /// Arguments are the time, the index of the side in the list of [`Live::keep_crossed`], and the
+    /// bytes.
     pub fn take_crossed(&mut self, mut take: impl FnMut(Instant, usize, &[u8])) {
         let Some(kept) = &mut self.world.agents.taps.kept else {
             return;
@@ -470,8 +470,7 @@ impl Live {
                 waiting_bytes,
                 metrics: metrics::named(
                     Scope::Link,
-                    // There are no flows, so the number of packets that had to cross the link is
-                    // unknown.
+                    // Without flows, the number of packets that had to cross the link is unknown.
                     &metrics::of_link(&self.world, id, None, now.as_nanos()),
                 ),
             }
@@ -484,8 +483,8 @@ impl Live {
     pub fn path(&self, from: usize, to: usize) -> Vec<usize> {
         let (mut node, to) = (self.hosts[from].1, self.hosts[to].1);
         let mut crossed = Vec::new();
-        // Routes that mobility changes may form a loop, so the path ends after as many links as
-        // there are nodes.
+        // Routes that mobility changes may form a loop. The path therefore ends after as many links
+        // as there are nodes.
         while node != to && crossed.len() < self.scenario.nodes.len() {
             let Some(link) = self.world.next_link(node, to) else {
                 break;
@@ -576,7 +575,7 @@ mod tests {
     }
 
     /// A queue without a limit holds 64 MiB. Of 46,000 packets of 1500 bytes at once, 44,740 fit
-    /// and one is being sent; the rest are lost.
+    /// and one is being sent. The rest are lost.
     #[test]
     fn unlimited_queue_is_bounded_to_64_mib_in_live_network() {
         let mut live = live(&[("links.0.down.queue".into(), "unlimited".into())]);

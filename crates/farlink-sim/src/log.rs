@@ -1,8 +1,8 @@
 //! Log of rare events. `FARLINK_LOG=debug` shows time-outs, recoveries, handoffs, resets and
 //! starved flows, each with the simulated time.
 //!
-//! With the log, a run has probes, which do not change results. A run checks only at its start
-//! whether the log is on, so the log costs nothing per packet.
+//! The log uses probes, which do not change results. A run checks only at its start whether the log
+//! is on, so the log costs nothing per packet.
 
 use farlink_tcp::{Instant, Mark};
 use tracing::{Level, debug};

@@ -43,7 +43,7 @@ measures! { RUN: OfRun;
 
 impl Run<'_> {
     /// Returns Jain's index of a metric over the TCP and XTP flows. UDP flows are excluded, because
-    /// their rate is that of their source.
+    /// their sources set their rates.
     fn fairness(&self, measure: &str) -> Option<f64> {
         let place = |name: &str| METRICS.iter().position(|metric| metric.name == name);
         let (which, datagrams) = (place(measure)?, place("datagrams_sent")?);
@@ -61,7 +61,7 @@ impl Run<'_> {
     }
 }
 
-/// All metrics: those of flows, links, the run and agents.
+/// Metrics of flows, links, the run and agents.
 static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
     let flow = FLOW.iter().flat_map(|m| m.described(Scope::Flow));
     let link = LINK.iter().flat_map(|m| m.described(Scope::Link));
@@ -72,8 +72,8 @@ static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Returns all metrics, those of flows first. Within a scope the order is that of the values. The
-/// metrics of agents are those of all kinds of agents.
+/// Returns all metrics, those of flows first. Within a scope the order is that of the values.
+/// Agents' metrics are those of all kinds of agents.
 pub fn metrics() -> &'static [Metric] {
     &METRICS
 }

@@ -1,5 +1,5 @@
-//! All numbers of a run as one row, and the meaning of each number, which is the same for all runs
-//! of a scenario.
+//! Numbers of a run as one row, with the meaning of each number. The meaning is the same for all
+//! runs of a scenario.
 
 use crate::metrics::{self, Scope};
 use crate::run::Outcome;
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 pub struct Group {
     /// Subject: "flow", "link", "run" or "agent".
     pub scope: &'static str,
-    /// Identity of each item: for a flow its name, for a link name and direction, for an agent
-    /// kind, router and link.
+    /// Identity of each item. For a flow it is the name; for a link, name and direction; for an
+    /// agent, kind, router and link.
     pub items: Vec<Vec<String>>,
     /// Names of the measures.
     pub measures: Vec<String>,

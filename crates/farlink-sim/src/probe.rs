@@ -1,7 +1,7 @@
 //! Probes: tables of the events of a run, stored in columns.
 //!
-//! A run without probes has `None` instead, and no other cost. Columns are plain vectors, which a
-//! data frame takes without a copy per row.
+//! A run without probes has `None` here, and no other cost. Columns are plain vectors, which a data
+//! frame takes without a copy per row.
 
 mod packets;
 mod tables;
@@ -53,7 +53,7 @@ pub(crate) struct Probes {
     pub(crate) packets: Option<Box<PacketLog>>,
     /// Capture point of each node that has one.
     pub(crate) captures: ById<NodeId, Option<CapturePoint>>,
-    /// The two capture points of each tap: the side of the other links, then the side of the
+    /// The two capture points of each tap: first the side of the other links, then the side of the
     /// agent's link.
     pub(crate) taps: Vec<[CapturePoint; 2]>,
 }

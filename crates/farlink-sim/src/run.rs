@@ -50,8 +50,8 @@ pub struct TraceOptions {
     pub snaplen: Option<u32>,
     /// Comment in the section header of each capture.
     pub comment: String,
-    /// Adds the table `packets`, which has a row for each packet and link direction. Without this
-    /// option there is no such table.
+    /// Adds the table `packets`, which has a row for each packet and link direction. The table is
+    /// absent by default.
     pub packets: bool,
 }
 
@@ -283,8 +283,8 @@ pub(crate) fn end_probes(world: &mut World) -> Box<Probes> {
 
 impl Outcome {
     /// Returns the values of every flow, every link direction, the run, or every agent. The order
-    /// is that of [`crate::metrics()`], for agents that of their counters. NaN means that there was
-    /// nothing to measure.
+    /// is that of [`crate::metrics()`], and for agents that of their counters. NaN means that there
+    /// was nothing to measure.
     pub fn values(&self, scope: Scope) -> Vec<Vec<f64>> {
         let of = |values: &[Values]| values.iter().map(|v| v.as_slice().to_vec()).collect();
         match scope {

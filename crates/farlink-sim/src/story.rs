@@ -1,7 +1,7 @@
 //! Story of a run: a sentence for each event that explains what TCP did.
 //!
-//! A sentence takes its numbers from the tables of the run. Segments are counted from 1, in units of
-//! the longest segment of their direction.
+//! Each sentence takes its numbers from the tables of the run. Segments are counted from 1, in
+//! units of the longest segment of their direction.
 
 mod events;
 mod rows;
@@ -32,8 +32,8 @@ pub const STORY_TABLES: [&str; 7] = [
     "packets", "state", "control", "acks", "sacks", "marks", "agent",
 ];
 
-/// Tells the run that left these tables, in order of time. Tables other than [`STORY_TABLES`] are
-/// ignored, and those that are missing count as empty.
+/// Describes the run with these tables, in order of time. Tables other than [`STORY_TABLES`] are
+/// ignored, and missing tables are treated as empty.
 pub fn story(scenario: &Expanded, tables: &[Table]) -> Vec<StoryLine> {
     let rows = |name| Rows::of(tables, name);
     let packets = rows("packets");

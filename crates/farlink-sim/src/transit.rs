@@ -59,8 +59,8 @@ impl Transit {
         self.pieces.push_back(Piece { end, left: now });
     }
 
-    /// Handles a segment that does not start at `self.end`: either the first data, or data that
-    /// departed before in part or as a whole. Returns whether the segment has new bytes.
+    /// Handles a segment that does not start at `self.end`. The segment is the first data, or some
+    /// of its data departed before. Returns whether the segment has new bytes.
     #[cold]
     fn sent_elsewhere(&mut self, seq: Seq, end: Seq) -> bool {
         if let Some(from) = self.end {
@@ -133,7 +133,7 @@ impl Transit {
         self.count += 1;
     }
 
-    /// Handles a segment at any position, or with boundaries other than those of its first
+    /// Handles a segment at any position, whose boundaries may differ from those of its first
     /// departure.
     #[inline(never)] // Rarely called: nearly all segments arrive at the expected index.
     fn arrived_anywhere(&mut self, seq: Seq, end: Seq, now: Instant) {

@@ -55,8 +55,8 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Outgoing link for each destination; [`LinkId::NONE`] if there is no route. Empty for a node
-    /// with a single link.
+    /// Outgoing link for each destination; [`LinkId::NONE`] without a route. Empty for a node with
+    /// a single link.
     pub(crate) routes: ById<NodeId, LinkId>,
     /// Outgoing link of a node with a single link.
     pub(crate) only: LinkId,
@@ -97,8 +97,8 @@ pub(crate) enum FlowKind {
 }
 
 impl FlowKind {
-    /// Returns the sort key of the transport, because flow numbers in packets count TCP flows
-    /// first, then UDP, then XTP.
+    /// Returns the sort key of the transport. Flow numbers in packets count TCP flows first, then
+    /// UDP, then XTP.
     pub(crate) fn group(&self) -> usize {
         match self {
             Self::Tcp(_) => 0,
@@ -144,8 +144,8 @@ impl FlowCounters {
     }
 }
 
-/// Fields of a flow that every packet reads. They are apart from [`FlowState`], so those of a
-/// thousand flows fit into the L1 cache.
+/// Fields of a flow that every packet reads. They are separate from [`FlowState`], so that those of
+/// a thousand flows fit into the L1 cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FlowHot {
     /// Set if the data sender sends the SYN.
@@ -194,7 +194,7 @@ pub(crate) struct World {
     /// Outcomes that links have reported during the current event.
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) ends: ById<EndId, End>,
-    /// TCP flows. Flow numbers in packets count these first, then UDP flows, then XTP flows.
+    /// TCP flows. Their numbers in packets come first, followed by UDP flows and XTP flows.
     pub(crate) flows: ById<FlowId, FlowState>,
     /// Fields of each flow that every packet reads.
     pub(crate) hot: ById<FlowId, FlowHot>,
@@ -228,7 +228,7 @@ pub(crate) struct Completion {
     pub(crate) unfinished: usize,
     /// Time at which the most recent flow finished.
     pub(crate) finished_at: Instant,
-    /// Starved flows, each with its index in the scenario, the time of its last arrival, and the
+    /// Starved flows. Each has its index in the scenario, the time of its last arrival, and the
     /// link direction of its path with the most waiting packets.
     pub(crate) stalls: Vec<(usize, Instant, Option<LinkId>)>,
 }

@@ -2,13 +2,13 @@
 
 /// Supertrait of traits whose objects are printed for debugging: [`std::fmt::Debug`] natively.
 ///
-/// In the browser the supertrait is empty, because the table of a trait object would keep the
-/// `Debug` code of each of its types, and nothing prints them there. [`printable!`](macro@crate::printable)
+/// In the browser the supertrait is empty. A trait object's table would otherwise keep the `Debug`
+/// code of each of its types, which nothing prints there. [`printable!`](macro@crate::printable)
 /// gives such objects their `Debug`.
 #[cfg(not(target_arch = "wasm32"))]
 pub use std::fmt::Debug as Printable;
 
-/// Supertrait of traits whose objects are printed for debugging; empty in the browser.
+/// Supertrait of traits whose objects are printed for debugging. The trait is empty in the browser.
 #[cfg(target_arch = "wasm32")]
 pub trait Printable {}
 

@@ -385,7 +385,7 @@ mod tests {
     }
 
     proptest! {
-        // Every answer of the map is that of the B-tree after the same calls.
+        // Every answer of the map equals that of the B-tree after the same calls.
         #[test]
         fn answers_as_a_b_tree_map(steps in prop::collection::vec(step(), 0..200), a: u8, b: u8) {
             let (mut tree, mut map) = (BTreeMap::new(), SortedMap::new());
@@ -420,7 +420,7 @@ mod tests {
             prop_assert_eq!(map.into_iter().collect::<Vec<_>>(), tree.into_iter().collect::<Vec<_>>());
         }
 
-        // Every answer of the set is that of the B-tree after the same calls.
+        // Every answer of the set equals that of the B-tree after the same calls.
         #[test]
         fn answers_as_a_b_tree_set(all in prop::collection::vec(0_u8..60, 0..80), gone in prop::collection::vec(0_u8..60, 0..40)) {
             let mut tree: BTreeSet<u8> = all.iter().copied().collect();

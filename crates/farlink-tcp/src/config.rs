@@ -52,9 +52,9 @@ pub struct Config {
     /// restarts it only at ACKs of new data, so a recovery that begins late in an RTT may end in a
     /// time-out. With RACK it also restarts when a lost retransmission is sent again.
     pub restart_on_retransmit: bool,
-    /// Restarts the retransmission timer, as in Linux, at an ACK that newly SACKs data sent before
-    /// the last transmission of the first segment, because the path still delivers older data. RFC
-    /// 6298 waits for an ACK of new data.
+    /// Restarts the retransmission timer at some ACKs that SACK data, as in Linux. Such an ACK
+    /// newly SACKs data sent before the last transmission of the first segment, so the path still
+    /// delivers older data. RFC 6298 waits for an ACK of new data.
     pub restart_on_sack: bool,
     /// Amount from which ssthresh is computed after a loss.
     pub reduce_from: ReduceFrom,
@@ -119,7 +119,7 @@ pub enum FastOpen {
     Off,
     /// A SYN carries data if a cookie is known, and requests a cookie otherwise.
     Request,
-    /// As [`Self::Request`], but the client's host already knows the server's cookie. The host
+    /// As [`Self::Request`], but the client's host has the server's cookie from the start. The host
     /// passes the cookie to its connections ([`crate::Connection::set_fast_open_cache`]).
     Cookie,
 }

@@ -81,7 +81,7 @@ impl Dummies {
         if let Some(source) = flight.extras.dummies.of_mut(&mut *flight.cc) {
             source.on_sent(&cx);
         }
-        // The buffer no longer holds acknowledged bytes.
+        // Acknowledged bytes are no longer in the buffer.
         let end = start + u64::from(len);
         let start = if end > una { start.max(una) } else { start };
         Some((start, (end - start) as u32))
@@ -128,8 +128,8 @@ impl Dummies {
         true
     }
 
-    /// Decides at an ACK of new data that the peer does not support dummies, if no dummy was
-    /// acknowledged within one RTO of the first.
+    /// At an ACK of new data, decides that the peer does not support dummies if none was
+    /// acknowledged within one RTO of the first dummy.
     #[inline(never)]
     pub(crate) fn check_support(&mut self, flight: &mut Flight, now: Instant) {
         let silent = |at| now >= at + flight.rto();

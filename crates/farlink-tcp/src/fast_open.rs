@@ -35,8 +35,8 @@ pub struct FastOpenCache {
     pub mss: u16,
 }
 
-/// Options that share one field, because a segment has at most one of them: SNACK is never on a
-/// SYN, and Fast Open only on a SYN.
+/// Options that share one field, because a segment has at most one of them. SNACK is never on a
+/// SYN, and Fast Open is only on a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Extra {
     /// No such option.

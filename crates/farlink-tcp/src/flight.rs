@@ -63,7 +63,7 @@ pub(crate) struct Flight {
     /// Optional abilities of the controller.
     pub(crate) extras: &'static Extras,
     pub(crate) loss: LossState,
-    /// Segment whose round trip is being timed: the position after it, and its send time.
+    /// Segment that is being timed: the position after it, and its send time.
     timed: Maybe<(Offset, Instant)>,
 }
 
@@ -117,8 +117,8 @@ impl Flight {
     }
 
     /// Returns the sequence position of a segment without data: SND.MAX, but not beyond the peer's
-    /// window. A byte of a window probe or a FIN beyond the window would make the segment
-    /// unacceptable to the peer. Two such peers would answer each other without end.
+    /// window. After a window probe or a FIN, SND.MAX may lie beyond the window, where the peer
+    /// would refuse the segment. Two such peers would answer each other without end.
     pub(crate) fn ack_position(&self) -> Offset {
         self.board.max().min(self.board.una() + self.peer.size)
     }

@@ -1,6 +1,6 @@
 //! Limits of a sender, and the time under each.
 
-/// Limit that keeps a sender from sending more, from the opening of its connection on.
+/// Limit that keeps a sender from sending more, from the start of its connection on.
 ///
 /// Exactly one limit applies at any time. `Handshake`, `Recovery` and `Timeout` apply regardless of
 /// the windows. Otherwise the limit is the one that stopped the sender at its last transmission.
@@ -11,7 +11,7 @@
 pub enum Limit {
     /// The connection is not established.
     Handshake,
-    /// Application: all its data was sent, or Nagle's rule holds the rest, or the connection is
+    /// Application: all its data was sent, Nagle's rule holds the rest, or the connection is
     /// closed.
     Application,
     /// Send buffer: all data in the full buffer was sent, and the application waits to write more.

@@ -1,4 +1,4 @@
-//! Profiles: families of stacks whose behavior a row of the table of variants adopts.
+//! Profiles: families of stacks whose behavior a row of the table of variants can adopt.
 //!
 //! A row of [`crate::variant`] names a TCP. Parameters that the name leaves open follow today's
 //! standards, or the study that defines the row. A profile replaces their values by those of a

@@ -1,9 +1,9 @@
 //! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation-00).
 //!
-//! A sample is the number of bytes delivered between two times, divided by the longer of the time
-//! to send them and the time to acknowledge them. The draft stores its per-packet state in each
-//! packet's record. Here it is in a queue beside the scoreboard, which only connections whose
-//! controller uses samples have.
+//! A sample is the number of bytes delivered between two times, divided by the longer of their send
+//! time and their acknowledgment time. The draft stores its per-packet state in each packet's
+//! record. Here that state is in a queue beside the scoreboard, only for connections whose
+//! controller uses samples.
 
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -16,8 +16,8 @@ pub struct RateSample {
     pub delivered: u64,
     /// Bytes delivered when the newest segment of this ACK was sent.
     pub prior_delivered: u64,
-    /// Time in which `delivered - prior_delivered` was delivered; `None` if it is zero or below the
-    /// least RTT, so that the rate is not valid.
+    /// Time in which `delivered - prior_delivered` was delivered. `None` means no valid rate,
+    /// because the time is zero or below the least RTT.
     pub interval: Option<Interval>,
     /// Set if the newest segment was sent while the application, not the network, limited the
     /// sender.
@@ -80,7 +80,7 @@ pub(crate) struct RateSampler {
     delivered: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
-    /// `C.app_limited`: samples are application-limited until this many bytes are delivered; 0 if
+    /// `C.app_limited`: number of delivered bytes up to which samples are application-limited; 0 if
     /// they are not.
     app_limited: u64,
     /// Least RTT; an interval below it gives no rate (3.3).

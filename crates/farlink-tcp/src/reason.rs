@@ -74,7 +74,7 @@ reasons! {
     KeepAlive "keep-alive probe",
     /// Dummy segment that probes the path.
     Dummy "dummy segment",
-    /// As many segments have arrived as one ACK may acknowledge.
+    /// Arrival of the number of segments that one ACK may acknowledge.
     EveryNth "every n-th segment",
     /// ACKs of these segments are not delayed.
     EverySegment "every segment",

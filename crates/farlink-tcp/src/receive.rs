@@ -294,7 +294,7 @@ impl Receiver {
         self.why = Some(reason);
     }
 
-    /// Returns the reason of the acknowledgment that is due, and forgets it.
+    /// Returns and clears the reason of the due acknowledgment.
     #[cold]
     pub(crate) fn pop_reason(&mut self) -> Reason {
         let every = self.config.receiver.delayed_ack.every;
@@ -337,9 +337,9 @@ impl Receiver {
         n
     }
 
-    /// Consumes `n` bytes. Makes a window update due if the window was at most half the buffer, and
-    /// now at least doubles and grows by an MSS or more (as Linux does). Otherwise a sender that
-    /// waits for space would depend on its window probes.
+    /// Consumes `n` bytes. A window update becomes due if the window was at most half the buffer,
+    /// and has now at least doubled and grown by an MSS or more (as in Linux). Without the update a
+    /// waiting sender would depend on its window probes.
     #[inline(always)] // like `read_len`
     fn consume(&mut self, n: u64) {
         self.read += n;
@@ -521,8 +521,8 @@ impl Receiver {
         self.delay_ack(now, timers);
     }
 
-    /// Returns whether `len` in-order bytes take the fast path: they fit into the window, no
-    /// out-of-order data waits, and no FIN is known.
+    /// Returns whether `len` in-order bytes can take the fast path. They must fit into the window,
+    /// with no out-of-order data waiting and no FIN known.
     #[inline]
     pub(crate) fn continues(&self, len: u32) -> bool {
         u64::from(len) <= self.window() && self.fin == UNKNOWN && self.holes().ranges.is_empty()
@@ -593,8 +593,8 @@ impl Receiver {
         if self.fin == UNKNOWN && at >= self.nxt && self.would_keep(at, at + 1) {
             self.fin = at;
             if at > self.nxt {
-                // The FIN has a sequence number: if SACK blocks left it out, its segment would seem
-                // lost.
+                // The FIN has a sequence number, so SACK blocks must include it. Otherwise its
+                // segment would seem lost.
                 self.park(at, at + 1, None);
             }
         }

@@ -75,8 +75,8 @@ pub enum Record {
         /// Value in the metric's unit; `None` if it no longer has one.
         value: Option<f64>,
     },
-    /// The limit that keeps the sender from sending more changed. [`Limit::Timeout`] is recorded
-    /// only when the timer expires; that record carries the earlier time at which the wait began.
+    /// Change of the limit that keeps the sender from sending more. [`Limit::Timeout`] is recorded
+    /// only when the timer expires, with the earlier time at which the wait began.
     Limited(Limit),
     /// Data arrived.
     Arrived {
@@ -271,8 +271,8 @@ impl Stats {
 struct FrequentStats {
     acks_sent: u64,
     segments_fresh: u64,
-    // These two are not adjacent, because the compiler would then update both at once with more
-    // instructions.
+    // These two counters are not adjacent. Otherwise the compiler would update both at once with
+    // more instructions.
     segments_sent: u64,
     rtt_samples: u64,
     bytes_sent: u64,
@@ -347,8 +347,8 @@ impl FrequentStats {
 pub(crate) struct Recorder {
     trace: Option<Box<Trace>>,
     often: FrequentStats,
-    /// All other counters, allocated when the first of them changes. Fields that `often` counts
-    /// stay zero here.
+    /// Other counters, allocated when the first of them changes. Fields that `often` counts stay
+    /// zero here.
     rare: Option<Box<Stats>>,
 }
 

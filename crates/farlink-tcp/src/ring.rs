@@ -1,7 +1,7 @@
 //! A queue in a ring of slots, for records that implement `Copy`.
 //!
 //! `VecDeque` calls a function for each push. Every segment passes through several such queues, so
-//! this queue inlines its methods. It also takes a quarter less memory.
+//! this queue inlines its methods. It also uses a quarter less memory.
 
 use std::iter::Chain;
 use std::ops::{Index, IndexMut, Range};

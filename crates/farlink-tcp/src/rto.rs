@@ -17,8 +17,8 @@ const MAX_DOUBLINGS: u32 = 32;
 #[derive(Clone, Debug)]
 #[repr(C)] // keeps the fields that each segment needs together in memory
 pub struct RttEstimator {
-    /// Configuration, of which only [`Config::rto`] applies. All connections with the same
-    /// configuration share it, so that it stays in the cache.
+    /// Configuration; only [`Config::rto`] is used. Connections with the same configuration share
+    /// it, so that it stays in the cache.
     config: Arc<Config>,
     /// RTO before bounds and backoff.
     base: Interval,

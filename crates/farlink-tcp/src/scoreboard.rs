@@ -84,7 +84,7 @@ pub(crate) struct Scoreboard {
     sacked: u64,
     /// Absolute index of the first record; pointers into the list are absolute.
     first: u64,
-    /// Records before this one are known to be SACKed or lost.
+    /// Index before which all records are SACKed or lost.
     scanned_to: u64,
     /// Records before this one need no retransmission.
     next_retransmission: u64,
@@ -150,8 +150,7 @@ impl Scoreboard {
         }
     }
 
-    /// Bytes sent, not acknowledged and not presumed lost: the flight as a sender without SACK sees
-    /// it.
+    /// Bytes sent, not acknowledged and not presumed lost: the flight for a sender without SACK.
     #[inline]
     pub(crate) fn flight(&self) -> u64 {
         self.max - self.una - self.lost + self.retransmitted
@@ -163,8 +162,8 @@ impl Scoreboard {
         self.una + self.sacked
     }
 
-    /// Returns the segments and bytes before `to` that the peer is not known to hold. A segment
-    /// counts if all of it is before `to`.
+    /// Returns the segments and bytes before `to` that the peer is not known to hold. Only segments
+    /// that end at or before `to` are included.
     pub(crate) fn undelivered(&self, to: Offset) -> (u64, u64) {
         let (mut segments, mut bytes) = (0, 0);
         for s in self.segments.iter().take_while(|s| s.start < to) {
@@ -334,8 +333,8 @@ impl Scoreboard {
         self.sacked - before
     }
 
-    /// Returns the range of blocks that touch `[left, right)`; `None` if the data is already
-    /// SACKed, as most blocks of an ACK are.
+    /// Returns the range of blocks that touch `[left, right)`. Returns `None` if the data is
+    /// already SACKed, which is so for most blocks of an ACK.
     #[inline]
     fn touching(&self, left: Offset, right: Offset) -> Option<(usize, usize)> {
         let count = self.ranges.len();
@@ -360,8 +359,8 @@ impl Scoreboard {
 
     /// Returns the index of the record that contains `at`, which is not before the first record.
     ///
-    /// Tries the index that equal record lengths would give, before a binary search, because most
-    /// records are as long as the first.
+    /// Finds a record. Most records are as long as the first, so the index for equal lengths is
+    /// tried before a binary search.
     fn index_of(&self, at: Offset) -> usize {
         if let Some(front) = self.segments.front()
             && let Some(guess) = at

@@ -144,14 +144,14 @@ pub struct Timestamps {
 pub struct Options {
     /// Timestamps (RFC 7323, 3).
     pub timestamps: Option<Timestamps>,
-    /// Set if there may be rare options, which are then in `rare`.
+    /// Set if `rare` may contain options in use.
     has_rare: bool,
-    /// Rare options, or an allocation kept for them. Segments are overwritten in place, and
-    /// allocating anew would take as long as all other work on a segment.
+    /// Rare options, or an allocation kept for later ones. Segments are overwritten in place, and a
+    /// new allocation would take as long as all other work on a segment.
     rare: Option<Box<RareOptions>>,
 }
 
-/// Options that few segments have. They may straddle two cache lines, because aligning each to one
+/// Options that few segments have. They may straddle two cache lines, because alignment to a line
 /// would make allocations half as large again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RareOptions {
@@ -172,11 +172,12 @@ pub struct RareOptions {
     /// Explicit loss notification: the segment at the acknowledgment number was damaged on its way
     /// (west1997, 2.3.3).
     pub eln: bool,
-    /// On a SYN: partial acknowledgments are supported. On another segment: the segment is one
-    /// (west1997, 3).
+    /// On a SYN: partial acknowledgments are supported. On another segment: the segment is a
+    /// partial acknowledgment (west1997, 3).
     pub ackp: bool,
-    /// On a SYN: negative acknowledgments are supported. On another segment: the segment is one,
-    /// and its SACK blocks name the missing data (Balakrishnan et al. 1995).
+    /// On a SYN: negative acknowledgments are supported. On another segment: the segment is a
+    /// negative acknowledgment, and its SACK blocks name the missing data (Balakrishnan et al.
+    /// 1995).
     pub nack: bool,
 }
 
@@ -466,7 +467,7 @@ impl Segment {
         TCP_HEADER_LEN + self.options.wire_len()
     }
 
-    /// Sequence number of the first byte of data: one after `seq` on a SYN.
+    /// Sequence number of the first byte of data, which is `seq` + 1 on a SYN.
     #[inline]
     pub fn data_seq(&self) -> Seq {
         self.seq.at(u64::from(self.flags.has(Flags::SYN)))

@@ -39,7 +39,8 @@ pub(crate) struct Chunk {
     pub(crate) syn: bool,
     pub(crate) fin: bool,
     pub(crate) retransmission: bool,
-    /// Reason of a choice; `None` for a segment marked lost, whose reason is the sign of the loss.
+    /// Reason of a choice. `None` for a segment marked lost, because the sign of its loss is the
+    /// reason.
     pub(crate) why: Option<Reason>,
 }
 
@@ -69,7 +70,7 @@ pub(crate) struct Sender {
     probe: bool,
     /// Set if the last write of the application did not fit into the buffer.
     cut_short: bool,
-    /// Set if the peer's SYN had our Fast Open cookie, so that data is sent before the handshake
+    /// Set if the peer's SYN carried our Fast Open cookie. Data is then sent before the handshake
     /// ends (RFC 7413, 4.2.2).
     pub(crate) early: bool,
     nagle: Nagle,
@@ -334,8 +335,8 @@ impl Sender {
             .on_sent(&mut self.flight, now, index.is_some());
     }
 
-    /// Sends the SYN for the first time, with `data` bytes. These have their own record, so that
-    /// they are acknowledged and retransmitted separately.
+    /// Sends the SYN for the first time, with `data` bytes. The data has its own record, so that it
+    /// is acknowledged and retransmitted separately.
     pub(crate) fn send_syn(&mut self, now: Instant, data: u32) {
         let chunk = Chunk {
             start: 0,
@@ -376,8 +377,8 @@ impl Sender {
         }
     }
 
-    /// Returns the body of a dummy: bytes of the stream, or zeros if these are acknowledged and no
-    /// longer buffered.
+    /// Returns the body of a dummy: bytes of the stream, or zeros if those bytes are acknowledged
+    /// and no longer buffered.
     pub(crate) fn dummy_body(&self, start: Offset, len: u32) -> Body {
         if start >= self.flight.board.una() {
             self.buffer.body(start, len)

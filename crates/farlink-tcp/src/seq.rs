@@ -1,7 +1,7 @@
 //! Sequence numbers: 32 wrapping bits in the header, 64 bits inside.
 //!
 //! Inside an endpoint every position in the stream is a `u64` [`Offset`] from the initial sequence
-//! number, so that comparisons are ordinary and a transfer may have any length. [`Seq`] exists only
+//! number. Comparisons are then ordinary, and a transfer may have any length. [`Seq`] exists only
 //! in segments.
 
 use std::fmt;

@@ -20,7 +20,7 @@ pub struct Interval(u64);
 impl Instant {
     /// The start of the time line.
     pub const ZERO: Self = Self(0);
-    /// Later than any event; stands for "never".
+    /// Time later than any event, used as "never".
     pub const MAX: Self = Self(u64::MAX);
 
     /// Builds a time from nanoseconds since the start.
@@ -44,8 +44,8 @@ impl Instant {
         Interval(self.0.saturating_sub(earlier.0))
     }
 
-    /// Returns the next multiple of `tick` that is strictly later, at which a periodic timer of
-    /// that period fires; unchanged for a zero tick.
+    /// Returns the next multiple of `tick` that is strictly later: the time at which a periodic
+    /// timer of that period fires. A zero tick changes nothing.
     pub const fn next_tick(self, tick: Interval) -> Self {
         if tick.0 == 0 {
             self
@@ -99,8 +99,8 @@ impl Interval {
     /// Returns the time to send `bits` at `bits_per_second`, rounded to the nearest nanosecond.
     #[inline]
     pub const fn of_bits(bits: u64, bits_per_second: u64) -> Self {
-        // A packet has fewer than 2^20 bits, so the product almost always fits in u64; larger ones
-        // use u128.
+        // A packet has fewer than 2^20 bits, so the product almost always fits in u64. Larger
+        // products use u128.
         if let Some(scaled) = bits.checked_mul(NANOS_PER_SEC)
             && let Some(rounded) = scaled.checked_add(bits_per_second / 2)
         {

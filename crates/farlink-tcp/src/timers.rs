@@ -56,7 +56,8 @@ impl Timer {
 pub(crate) struct Timers {
     delayed_ack: Instant,
     retransmission: Instant,
-    /// Deadlines of the other timers, indexed by [`Timer`], once one of them was started.
+    /// Deadlines of the less frequent timers, indexed by [`Timer`]; allocated when one of them is
+    /// started.
     rare: Option<Box<[Instant; Timer::ALL.len()]>>,
     /// Lower bound of all deadlines; may be too low after timers were stopped.
     none_before: Instant,
@@ -142,8 +143,8 @@ impl Timers {
         (first != Instant::MAX).then_some(first)
     }
 
-    /// Returns the earliest deadline if it is before `limit`. After most segments it is not, which
-    /// `none_before` shows without a search.
+    /// Returns the earliest deadline if it is before `limit`. After most segments `none_before`
+    /// excludes this without a search.
     #[inline(always)] // called after each segment
     pub(crate) fn next_before(&mut self, limit: Instant) -> Option<Instant> {
         if self.none_before >= limit {

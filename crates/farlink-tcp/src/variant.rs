@@ -1,7 +1,7 @@
 //! Table of named TCPs.
 //!
-//! A row is a point on the axes of [`Config`]. A new TCP needs a file for its algorithm and one row
-//! here.
+//! A row is a point on the axes of [`Config`]. A new TCP needs a file for its algorithm and a row
+//! in this table.
 
 use crate::config::{
     ByteCounting, Careful, Config, EcnConfig, EcnEcho, EcnMode, Eln, InitialWindow, LifetimeConfig,
@@ -30,7 +30,8 @@ pub struct Variant {
 
 impl Variant {
     /// Returns the row's status in the matrix of docs/validation.md: "validated", "checked against
-    /// closed form", "differs at" and the number of its judged cells that differ, or "unvalidated".
+    /// closed form", "unvalidated", or "differs at" with the number of its judged cells that
+    /// differ.
     #[must_use]
     pub fn status(&self) -> &'static str {
         status(self.name)
@@ -463,7 +464,7 @@ pub static VARIANTS: &[Variant] = &[
         summary: "rate of 1 / (delta queueing delay), with a mode against flows that fill the queue",
         source: "Arun and Balakrishnan 2018, NSDI; RFC 6675, RFC 8985",
         config: || Config {
-            // As with `bbr`, losses do not slow the sender down, so lost retransmissions are common.
+            // As with `bbr`, losses do not slow the sender, so lost retransmissions are common.
             recovery: Recovery::Sack {
                 rescue: true,
                 prr: None,

@@ -24,14 +24,14 @@ pub(crate) extern "C" fn farlink_alloc(len: usize) -> *mut u8 {
     Box::leak(vec![0; len].into_boxed_slice()).as_mut_ptr()
 }
 
-/// Takes the text at an address that [`farlink_alloc`] returned for that length.
+/// Takes ownership of the text of length `len` at an address from [`farlink_alloc`].
 fn take(text: *mut u8, len: usize) -> String {
     // SAFETY: the page passes an address and a length of `farlink_alloc`, once.
     let bytes = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(text, len)) };
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Answers a request that takes no run. Takes the text, and returns the status.
+/// Answers a request that needs no run. Takes ownership of the text, and returns the status.
 // SAFETY: no other function of the program has this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn farlink_ask(text: *mut u8, len: usize) -> u32 {
@@ -39,7 +39,8 @@ pub(crate) extern "C" fn farlink_ask(text: *mut u8, len: usize) -> u32 {
     ENGINE.with_borrow_mut(|engine| engine.ask(&text)) as u32
 }
 
-/// Starts a run. Takes the text, and returns the status; the answer is the number of the job.
+/// Starts a run. Takes ownership of the text, and returns the status; the answer is the number of
+/// the job.
 // SAFETY: no other function of the program has this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn farlink_start(text: *mut u8, len: usize) -> u32 {

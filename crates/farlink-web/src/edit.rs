@@ -1,7 +1,7 @@
-//! Values in the text of a scenario: read, changed and removed in place, so that comments and order
-//! stay.
+//! Values in the text of a scenario are read, changed and removed in place, so that comments and
+//! order stay.
 //!
-//! Paths are those of overrides: `links.0.down.delay`, where an element of a list may be named by
+//! Paths are those of overrides, such as `links.0.down.delay`. An element of a list may be named by
 //! its number, its `name`, or the nodes of a link.
 
 use crate::failure::Failure;
@@ -10,7 +10,8 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Tab
 /// Most steps of a path.
 const DEEPEST: usize = 64;
 
-/// Returns the value of a key as the text has it, strings without quotes; `None` if it is not there.
+/// Returns the value of a key as written in the text, with strings unquoted; `None` for an absent
+/// key.
 pub(crate) fn value(text: &str, path: &str) -> Result<Option<String>, Failure> {
     let document = parse(text)?;
     let steps = steps(path)?;
@@ -59,7 +60,7 @@ fn steps(path: &str) -> Result<Vec<String>, Failure> {
     Ok(steps)
 }
 
-/// Parses a value: TOML if it is any, else text as it stands.
+/// Parses a value: TOML if it is valid TOML, otherwise plain text.
 fn parse_value(text: &str) -> Value {
     let text = text.trim();
     let mut value = text.parse().unwrap_or_else(|_| Value::from(text));
@@ -123,8 +124,8 @@ fn value_index(list: &Array, step: &str) -> Option<usize> {
     step.parse().ok().or_else(|| list.iter().position(called))
 }
 
-/// Returns whether an element of a list has this name; a link without one has the names of its
-/// nodes with a hyphen.
+/// Returns whether an element of a list has this name. The name of a link without one is that of
+/// its nodes with a hyphen.
 fn is_called(table: &dyn TableLike, name: &str) -> bool {
     if let Some(own) = table.get("name").and_then(Item::as_str) {
         return own == name;
@@ -136,7 +137,8 @@ fn is_called(table: &dyn TableLike, name: &str) -> bool {
     nodes.join("-") == name
 }
 
-/// Writes the `up` of a link out if a change below `up` would otherwise hide its `down`.
+/// Writes a copy of `down` to the `up` of a link, if a change below `up` would otherwise hide
+/// `down`.
 fn mirror(root: &mut Table, steps: &[String]) {
     let [links, link, up, _, ..] = steps else {
         return;
@@ -246,7 +248,7 @@ fn set_element(element: &mut Value, steps: &[String], value: &Value) -> Result<(
     }
 }
 
-/// Replaces a value, and keeps the comment behind it.
+/// Replaces a value, and keeps its trailing comment.
 fn replace(item: &mut Item, value: &Value) {
     let decor = item.as_value().map(|old| old.decor().clone());
     *item = Item::Value(value.clone());
@@ -273,14 +275,15 @@ fn insert(
     Ok(())
 }
 
-/// Sets the blanks of an inline table anew if a key came or went, unless comments stand in it.
+/// Renews the blanks of an inline table after a key was added or removed, unless the table has
+/// comments.
 fn tidy(table: &mut InlineTable, len_before: usize) {
     if table.len() != len_before && !table.to_string().contains('\n') {
         table.fmt();
     }
 }
 
-/// Removes the value at a path, and the inline table around it if it was the last one there.
+/// Removes the value at a path, and the enclosing inline table if it is then empty.
 fn remove(table: &mut dyn TableLike, steps: &[String]) {
     let Some((key, rest)) = steps.split_first() else {
         return;

@@ -83,7 +83,7 @@ impl Engine {
         self.job(job).map_or(1.0, |job| job.share)
     }
 
-    /// Ends a job. The answer is its results, with the addresses of its columns, which are valid
+    /// Ends a job. The answer has its results and the addresses of their columns, which are valid
     /// until [`Self::discard`].
     pub fn finish(&mut self, job: usize) -> Status {
         let answer = self.job(job).and_then(Job::answer);
@@ -144,7 +144,7 @@ fn scenarios() -> Value {
     .collect()
 }
 
-/// Returns the TCPs: the rows, and then those of each profile.
+/// Returns the TCPs: first the rows, and then those of each profile.
 fn tcps() -> Value {
     let rows = VARIANTS
         .iter()

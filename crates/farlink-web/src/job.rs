@@ -140,8 +140,8 @@ fn place(column: &Named) -> Value {
     place
 }
 
-/// Reads the scenario of a request as `farlink run --tcp` does: profile and variant are put over
-/// the text first, then the overrides, then the seed.
+/// Reads the scenario of a request as `farlink run --tcp` does: first the text, then profile and
+/// variant, then the overrides, then the seed.
 fn load(request: &Request) -> Result<Scenario, Failure> {
     let mut changes = Vec::new();
     if let Some(tcp) = &request.tcp {

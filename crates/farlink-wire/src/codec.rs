@@ -35,7 +35,7 @@ pub fn encode(packet: &Packet, addresses: Addresses) -> Result<Vec<u8>, WireErro
 /// Appends the first `max` bytes of [`encode`]'s result without building the rest.
 ///
 /// # Errors
-/// As [`encode`]; nothing is appended then.
+/// Fails in the cases of [`encode`]; nothing is appended then.
 pub fn encode_prefix(
     packet: &Packet,
     addresses: Addresses,
@@ -104,7 +104,7 @@ pub fn encode_prefix(
     Ok(())
 }
 
-/// Encodes a fragment: a part of the datagram's bytes after a header of its own.
+/// Encodes a fragment: part of the datagram's bytes, after its own header.
 fn encode_fragment(
     packet: &Packet,
     piece: Piece,

@@ -12,7 +12,7 @@ pub const FRAGMENT_HEADER_LEN: u32 = 8;
 pub struct Mtu {
     /// Maximum length of an IP packet in bytes.
     pub bytes: u32,
-    /// Unit in bytes of the lengths of all fragments but the last: 8 (RFC 791), or 1 as in the
+    /// Unit in bytes of the lengths of all fragments except the last: 8 (RFC 791), or 1 as in the
     /// arithmetic of wong1998, 3.3, which an IPv4 header cannot express.
     pub unit: u32,
 }
@@ -51,8 +51,8 @@ impl Mtu {
             }
             over = left <= room;
             let piece = Piece {
-                // A fragment may have an end beyond 65,535 bytes. Then the offset wraps here, and
-                // the receiver rejects the fragment.
+                // The offset may exceed its 16 bits, because a fragment may end beyond 65,535
+                // bytes. It wraps here, and the receiver rejects the fragment.
                 offset: whole.offset.wrapping_add(cut as u16),
                 len: if over { left } else { step } as u16,
                 more: !over || whole.more,
@@ -133,7 +133,7 @@ impl Reassembly {
     }
 }
 
-/// Turns the header of a whole datagram into that of a fragment: total length, more fragments,
+/// Changes the header of a whole datagram into that of a fragment: total length, more fragments,
 /// fragment offset, checksum.
 pub(crate) fn write_fragment_fields(bytes: &mut [u8], piece: Piece) {
     let header = usize::from(bytes[0] & 15) * 4;

@@ -132,8 +132,8 @@ impl Raw {
     /// Builds the error from the address `from` to the sender. The message quotes this datagram,
     /// and has at most 576 bytes (RFC 1812, 4.3.2.3).
     ///
-    /// `None` where RFC 1812, 4.3.2.7, forbids an error: about an ICMP error, a fragment other than
-    /// the first, or a datagram to or from a multicast or broadcast address.
+    /// Returns `None` where RFC 1812, 4.3.2.7, forbids an error: about an ICMP error, a fragment
+    /// other than the first, or a datagram to or from a multicast or broadcast address.
     fn error(&self, from: Ipv4Addr, error: IcmpError) -> Option<Self> {
         let query = |kind: &u8| matches!(kind, 0 | 8 | 13..=18);
         let an_error = self.protocol() == ICMP && !self.inside().first().is_some_and(query);
@@ -198,7 +198,7 @@ fn is_many(address: Ipv4Addr) -> bool {
     address.is_multicast() || address.is_broadcast()
 }
 
-/// Returns whether an address belongs to a single host, so a message can be sent to it.
+/// Returns whether an address belongs to a single host, to which a message can be sent.
 fn is_one(address: Ipv4Addr) -> bool {
     !is_many(address) && !address.is_loopback() && address.octets()[0] != 0
 }

@@ -22,8 +22,8 @@ const MESSAGE: usize = 8;
 /// Builds the error from the address `from` to the sender of a packet. The message quotes the
 /// packet, and has at most 1280 bytes.
 ///
-/// `None` where RFC 4443, 2.4 e, forbids an error: about an error, about a packet to a multicast
-/// address (except "packet too big"), or from a multicast or unspecified address.
+/// Returns `None` where RFC 4443, 2.4 e, forbids an error: about an error, about a packet to a
+/// multicast address (except "packet too big"), or from a multicast or unspecified address.
 pub(crate) fn error(about: &Raw, from: Ipv6Addr, error: IcmpError) -> Option<Raw> {
     let packet = about.bytes();
     let payload = ipv6::carried(packet);
@@ -114,7 +114,7 @@ pub(crate) fn answer_of_router(asked: &Raw) -> Option<Raw> {
     error(asked, ipv6::address(asked.bytes(), 24), why)
 }
 
-/// Returns whether an address belongs to a single node, so a message can be sent to it.
+/// Returns whether an address belongs to a single node, to which a message can be sent.
 fn is_one(address: Ipv6Addr) -> bool {
     !address.is_multicast() && !address.is_unspecified() && !address.is_loopback()
 }

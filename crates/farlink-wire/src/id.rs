@@ -43,7 +43,7 @@ id! {
     NodeId;
     /// Index of a flow in the list of flows.
     FlowId;
-    /// One direction of a link: down of link 0 is 0, up is 1, down of link 1 is 2, and so on.
+    /// Direction of a link. Down of link 0 is 0, up is 1, down of link 1 is 2, and so on.
     LinkId;
     /// Index of a packet in the list of packets in the network.
     PacketId;

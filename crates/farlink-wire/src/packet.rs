@@ -66,7 +66,7 @@ pub struct Head {
 pub enum Ip {
     /// IPv4 header without options; routers may fragment.
     V4 = 20,
-    /// IPv4 header with DF; routers must not fragment.
+    /// IPv4 header with DF, which forbids routers to fragment.
     #[default]
     V4Whole = 21,
     /// IPv6 header; only the sender may fragment (RFC 8200, 5).

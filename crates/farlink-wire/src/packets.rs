@@ -232,7 +232,7 @@ pub struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    /// Returns the segment of the slot. Its content is that of an old packet until it is
+    /// Returns the segment of the slot. The segment of an old packet stays there until it is
     /// overwritten.
     #[inline(always)] // called for each packet
     pub fn segment(&mut self) -> &mut Segment {

@@ -8,9 +8,9 @@ use crate::codec::{self, Addresses, WireError};
 use crate::packet::Packet;
 use farlink_tcp::{Instant, Interval};
 
-/// Capture time of the start of the run: the second day of 1970, so the time of day (UTC) in a
+/// Capture time of the start of the run: the second day of 1970, so that the time of day (UTC) in a
 /// capture is the time in the run. On the first day the first SYN could have the time 0, which
-/// tcptrace takes for "none".
+/// tcptrace treats as "none".
 pub const START: Interval = Interval::from_secs(86_400);
 
 /// Link type of packets that start with their IP header (LINKTYPE_RAW).

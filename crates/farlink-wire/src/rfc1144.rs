@@ -17,8 +17,8 @@ pub const DEFAULT_SLOTS: u16 = 16;
 /// Maximum length of the IP and TCP headers with options, in bytes.
 pub const MAX_HEADER: usize = 120;
 /// Maximum length of a compressed header in bytes: 1 for the mask, 1 for the connection, 2 for the
-/// checksum, and 3 each for the identification and three other fields. Changes of all four other
-/// fields are a special case.
+/// checksum, and 3 each for the identification and three other fields. There is no fourth field,
+/// because changes of all four are a special case.
 pub const MAX_COMPRESSED: usize = 16;
 
 /// The bits of the change mask (RFC 1144, 3.2.2).
@@ -36,7 +36,7 @@ mod mask {
     /// Echoed interactive traffic: both sequence and acknowledgment number advanced by the data
     /// length of the previous packet.
     pub(super) const INTERACTIVE: u8 = SEQ | WINDOW | URGENT;
-    /// One-way data: only the sequence number advanced, by the data length of the previous packet.
+    /// One-way data: only the sequence number advances, by the data length of the previous packet.
     pub(super) const DATA: u8 = SPECIALS;
 }
 
@@ -254,8 +254,8 @@ fn same_constants(before: &[u8], now: &[u8]) -> bool {
         && before[tcp + 20..] == now[tcp + 20..]
 }
 
-/// Returns the compressed header of a packet if differences from `before`, the last header of its
-/// connection, can express it (RFC 1144, 3.2.3).
+/// Returns the compressed header of a packet. `before` is the last header of its connection.
+/// Returns `None` if differences from it cannot express the header (RFC 1144, 3.2.3).
 fn changes(before: &[u8], now: &[u8], slot: Option<u8>) -> Option<Compressed> {
     let tcp = tcp_at(now);
     if !same_constants(before, now) {

@@ -1,8 +1,8 @@
 //! Packets of an XTP-like transport, and their bytes in a capture.
 //!
-//! The layout is that of XTP 4.0 (XTP Forum, "Xpress Transport Protocol Specification", revision
-//! 4.0, 1995): a header of 32 bytes, followed by data or by a control segment. The packets are sent
-//! in UDP datagrams.
+//! The layout follows XTP 4.0 (XTP Forum, "Xpress Transport Protocol Specification", revision 4.0,
+//! 1995): a header of 32 bytes, followed by data or by a control segment. The packets are sent in
+//! UDP datagrams.
 
 /// Bytes of the header that begins each packet.
 pub const HEADER_LEN: u32 = 32;

@@ -94,7 +94,7 @@ impl Fading {
     /// (equations 9 to 11). n_R and t_R are the normalised rate and duration.
     ///
     /// # Errors
-    /// If n_R t_R >= 1, because no time is left between fades.
+    /// Fails if n_R t_R >= 1, because no time is left between fades.
     pub fn from_motion(
         speed: f64,
         carrier: f64,

@@ -22,7 +22,7 @@ impl Outage {
     /// `period`, or none without a period.
     ///
     /// # Errors
-    /// If the outage has no duration, or is as long as the period or longer.
+    /// Fails if the outage has no duration, or is as long as the period or longer.
     pub fn new(start: Interval, gap: Gap, period: Option<Interval>) -> Result<Self, ChannelError> {
         let period = period.map_or(u64::MAX, Interval::as_nanos);
         if gap.time.is_zero() || gap.time.as_nanos() >= period {

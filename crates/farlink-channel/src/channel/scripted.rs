@@ -24,7 +24,7 @@ impl Scripted {
     /// on the wire are not counted and pass.
     ///
     /// # Errors
-    /// If the list is empty, or a number is 0 or not above its predecessor.
+    /// Fails if the list is empty, or a number is 0 or not above its predecessor.
     pub fn new(lost: &[u64], least: u32) -> Result<Self, ChannelError> {
         let rises = lost.windows(2).all(|pair| pair[0] < pair[1]);
         if lost.first().is_none_or(|&first| first == 0) || !rises {

@@ -38,7 +38,7 @@ impl RateTrace {
     /// Creates a packet-delivery trace from its instants in milliseconds.
     ///
     /// # Errors
-    /// If the list is empty, if times fall, or if the last time is 0.
+    /// Fails if the list is empty, if times fall, or if the last time is 0.
     pub fn opportunities(times: Vec<u32>) -> Result<Self, TraceError> {
         let last = *times.last().ok_or(TraceError::Empty)?;
         if let Some(i) = times.windows(2).position(|pair| pair[1] < pair[0]) {

@@ -27,7 +27,7 @@ impl Timeline {
     /// Creates the timeline from the times of the rows, counted from the first.
     ///
     /// # Errors
-    /// If there are no times, if they do not rise, or if a single row is to repeat.
+    /// Fails if there are no times, if they do not rise, or if a single row is to repeat.
     pub fn new(times: &[Interval], repeats: bool) -> Result<Self, TraceError> {
         let first = times.first().ok_or(TraceError::Empty)?.as_nanos();
         if let Some(i) = times.windows(2).position(|pair| pair[1] <= pair[0]) {

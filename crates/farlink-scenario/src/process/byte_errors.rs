@@ -16,11 +16,11 @@ table! {
     /// checksum (`drops_checksum`).
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct ByteErrorsSpec {
-        /// Mean distance from one error to the next, in bytes of IP packets. "64 KiB" corresponds
-        /// to a bit error rate of 1.9e-6.
+        /// Mean distance between errors, in bytes of IP packets. "64 KiB" corresponds to a bit
+        /// error rate of 1.9e-6.
         distance: Size, in Size(1)..=Size(1 << 50);
         /// Number of consecutive packets that an error damages: the packet with the error, and the
-        /// packets after it, each in a random byte.
+        /// packets after it, each at a random byte.
         #[serde(default = "single")]
         burst: u32, in 1..=1_000_000;
     }

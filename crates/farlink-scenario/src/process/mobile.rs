@@ -58,8 +58,8 @@ table! {
         loss_good?: Probability;
         /// Bit error rate outside of fades, instead of `loss_good`.
         ber_good?: Probability;
-        /// Give both directions of the link the same handoffs, and the same fades if the rule is in
-        /// time; otherwise each direction has its own.
+        /// Give both directions of the link the same handoffs, and the same fades if `fade_rule` is
+        /// in time; otherwise each direction has its own.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool;
     }
@@ -266,7 +266,7 @@ impl MobileSpec {
         }
     }
 
-    /// Checks that one kind of loss is set for fades, and at most one for times without a fade.
+    /// Checks that fades have exactly one kind of loss, and times without a fade at most one.
     fn check_losses(&self) -> Result<(), Problem> {
         match (self.loss_bad, self.ber_bad) {
             (None, None) => Err(Problem::new(

@@ -19,8 +19,8 @@ table! {
         model: MobilityName;
         /// Width and height of the area, 1 m to 1000 km.
         area: [Length; 2];
-        /// Ends that move: both, or only the first while the second stays in the middle of the
-        /// area. The default is "both".
+        /// Number of moving ends: both, or only the first while the second stays in the middle of
+        /// the area. The default is "both".
         moves?: MovesName;
         /// Least and greatest speed of a leg.
         speed?: [Speed; 2], of [RandomWaypoint, Vatne2006, RandomWalk, RandomDirection, RandomTrip],
@@ -53,7 +53,7 @@ table! {
 pub enum MobilityName {
     /// Straight to a random place, then a pause, and so on (Johnson and Maltz 1996).
     RandomWaypoint,
-    /// Random waypoint of Vatne and Haugen (2006): speed, angle and number of steps are drawn; a
+    /// Random waypoint of Vatne and Haugen (2006): speed, angle and number of steps are drawn. A
     /// leg that would leave the area is drawn again.
     Vatne2006,
     /// A random angle and speed, for a fixed time or until the border.

@@ -13,8 +13,8 @@ use super::super::units::{Length, Time};
 use super::place::{Place, ProcessSpec};
 
 table! {
-    /// Satellites on circular orbits that pass one after the other. They add delay to that of the
-    /// link, and handovers.
+    /// Satellites on circular orbits that pass one after the other. They add their delay to the
+    /// delay of the link, and interrupt it at handovers.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct OrbitSpec {
         /// Height above the ground.
@@ -52,11 +52,12 @@ table! {
         interruption_time?: Time;
         /// Fate of packets during the interruption.
         interruption?: InterruptionName = InterruptionName::Drop, needs interruption_time;
-        /// Keep packets in order when the delay falls: a packet waits for earlier packets.
+        /// Keep packets in order when the delay falls, by letting a packet wait for earlier
+        /// packets.
         #[serde(default = "crate::defaults::on")]
         keep_order: bool;
         /// Give both directions of the link the same delays; otherwise each direction draws its
-        /// own. In either case both change at the same times.
+        /// own. Both directions always change at the same times.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool;
     }

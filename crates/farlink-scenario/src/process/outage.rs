@@ -19,8 +19,8 @@ table! {
         start?: Time = ZERO, in ZERO..=Time(LONGEST_RUN);
         /// Duration of an outage.
         duration: Time, in SHORTEST..=Time(LONGEST_RUN);
-        /// Time from the start of one outage to the start of the next, above `duration`; by default
-        /// there is one outage.
+        /// Time from the start of one outage to the start of the next, above `duration`. Without
+        /// this key there is one outage.
         period?: Time, in SHORTEST..=Time(LONGEST_RUN);
         /// Fate of packets during an outage.
         packets?: InterruptionName = InterruptionName::Drop;

@@ -21,7 +21,7 @@ table! {
         /// Band, which sets the carrier frequency and the bit rate of the budget. The link has its
         /// own `rate`.
         band: BandName;
-        /// Distance of the nodes; less than 1 m counts as 1 m.
+        /// Distance of the nodes; less than 1 m is treated as 1 m.
         distance?: Length, in Length(0)..=Length(1_000_000_000);
         /// Mobility of the nodes, instead of `distance`. If both directions have the same values,
         /// they have the same positions.
@@ -97,7 +97,7 @@ pub enum PathLossName {
     /// Path loss of IEEE 802.15.4-2006, coexistence annex, at 2.4 GHz.
     #[serde(rename = "ieee802.15.4")]
     Ieee802154,
-    /// As printed by Vatne and Haugen (2006), whose fraction is upside down.
+    /// As printed by Vatne and Haugen (2006), with an inverted fraction.
     #[serde(rename = "vatne2006-printed")]
     Vatne2006Printed,
 }
@@ -142,7 +142,8 @@ impl RadioSpec {
         }
     }
 
-    /// Returns the nodes if they move. Their positions are the same for both directions.
+    /// Returns the positions of moving nodes, which are the same for both directions; `None` if the
+    /// nodes do not move.
     pub fn nodes(&self, place: &Place<'_>) -> Option<Separation> {
         let mobility = self.mobility.as_ref()?;
         Some(mobility.build(|name| place.times(name, true)))

@@ -25,7 +25,7 @@ table! {
         carrier?: Frequency;
         /// Margin of the mean power above the threshold.
         fade_margin?: f64, in -10.0..=100.0, unit "dB";
-        /// Share of time in a fade, above 0 and below 1; instead of `fade_margin`.
+        /// Share of time in a fade, above 0 and below 1; an alternative to `fade_margin`.
         loss?: Probability;
         /// Model of the fading; the default is "markov".
         model?: RayleighModel;

@@ -17,12 +17,12 @@ table! {
     /// Loss of chosen packets, for examples that reproduce a drawing.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct ScriptedLossSpec {
-        /// Numbers of the lost packets, rising, counted from 1 among everything that reaches this
-        /// stage: packets, fragments, or with `arq` frames of any kind. Retransmissions count too.
-        /// A number beyond the last packet has no effect.
+        /// Numbers of the lost packets, rising, counted from 1. The count includes everything that
+        /// reaches this stage: packets, fragments, retransmissions, or with `arq` frames of any
+        /// kind. A number beyond the last packet has no effect.
         packets: Vec<u64>;
-        /// Shortest packet on the wire, with `overhead`, that is counted and may be lost. "100 B"
-        /// excludes ACKs and short frames of a protocol.
+        /// Shortest counted packet on the wire, with `overhead`. Shorter packets are not counted
+        /// and not lost. "100 B" excludes ACKs and short frames of a protocol.
         #[serde(default = "crate::defaults::nothing")]
         min_size: Size;
     }

@@ -1,4 +1,4 @@
-//! Interface of programs: events that a program gets, and commands that it returns.
+//! Interface of programs: the events that a program gets, and the commands that it returns.
 
 use farlink_small::{Printable, printable};
 use farlink_tcp::{CloseReason, Instant, Interval};
@@ -46,7 +46,7 @@ pub(crate) enum Command {
     Close(Side),
     /// Closes the connection: the end neither writes nor reads, because the program has ended.
     Leave(Side),
-    /// Opens a new connection when the current one has ended at both ends. TIME-WAIT counts as
+    /// Opens a new connection when the current one has ended at both ends. TIME-WAIT is treated as
     /// ended.
     Open,
     /// Requests [`AppEvent::Woken`] at this time, in place of the time of an earlier `Wake`.
@@ -61,7 +61,7 @@ pub(crate) enum Command {
 
 /// A program that acts at both ends of a flow, over one connection or several.
 pub(crate) trait Application: Printable + Send {
-    /// Returns whether the program may ask for another connection.
+    /// Returns whether the program may request another connection.
     fn reopens(&self) -> bool {
         true
     }

@@ -40,7 +40,7 @@ impl File {
                     Command::Leave(side)
                 });
             }
-            // The receiving end closes after its peer, unless it sends a file itself.
+            // The receiving end closes after its peer, unless it sends a file too.
             (AppEvent::Established, Side::To) if self.reverse() => {
                 commands.extend([Command::Write(side, self.reverse), Command::Close(side)]);
             }

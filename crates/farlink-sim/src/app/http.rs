@@ -250,8 +250,8 @@ mod tests {
                 ]
             );
         }
-        // The page is complete at 40 s. `page_interval` is over by then, so the next page is
-        // requested after the think time of 1 s.
+        // The page is complete at 40 s, after the end of `page_interval`. The next page is
+        // therefore requested after the think time of 1 s.
         assert_eq!(
             commands(&mut http, 40, Side::To, AppEvent::Received(1600)),
             [

@@ -1,10 +1,10 @@
 //! Mail, news and files: SMTP (RFC 821), NNTP (RFC 977) and FTP (RFC 959) as dialogues of commands
-//! and replies around items. Numbers and sizes of items are those of tcplib.
+//! and replies around items. Numbers and sizes of items have tcplib's distributions.
 //!
 //! The server sends a greeting. Before each item the client sends `turns` commands, each after the
 //! reply to the previous command. With SMTP and NNTP the client then sends the item and waits for a
-//! reply; with FTP it sends one more command and waits for the item. All data uses one connection,
-//! also with FTP.
+//! reply. With FTP it sends one more command and waits for the item. All data uses one connection,
+//! even with FTP.
 
 use super::arrivals::Arrivals;
 use super::command::{AppEvent, Application, Command, Side};
@@ -227,7 +227,7 @@ mod tests {
             .iter()
             .map(|&(side, _)| side == Side::From)
             .collect();
-        // The greeting; then twice a command, a reply, a command and a file.
+        // The greeting, then twice: a command, a reply, a command and a file.
         let turn = [false, true, false, true];
         assert_eq!(sides, [&[true], &turn[..], &turn[..]].concat());
         assert_eq!((written[4].1, written[8].1), (5000, 5000));
@@ -239,7 +239,7 @@ mod tests {
     fn news_is_pushed_article_by_article() {
         let (written, responses) = dialogue(&mut items(Protocol::Nntp));
         let sides: Vec<_> = written.iter().map(|&(side, _)| side == Side::To).collect();
-        // The greeting; then twice a command, a reply, an article and a reply.
+        // The greeting, then twice: a command, a reply, an article and a reply.
         let turn = [false, true, false, true];
         assert_eq!(sides, [&[true], &turn[..], &turn[..]].concat());
         assert_eq!((written[3].1, written[7].1), (5000, 5000));

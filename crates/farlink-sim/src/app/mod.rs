@@ -1,10 +1,10 @@
 //! Applications over a flow's connections, one file each.
 //!
 //! A program acts at both ends of its flow. Like an endpoint, it does no input or output: it gets
-//! events at an end ([`AppEvent`]) and returns commands ([`Command`]). Apart from the establishment
-//! and the end of connections, it only gets events that it has requested: received bytes
+//! events at an end ([`AppEvent`]) and returns commands ([`Command`]). It always gets the
+//! establishment and the end of connections. Other events must be requested: received bytes
 //! ([`Command::Await`]), a time ([`Command::Wake`]), a new connection ([`Command::Open`]). The
-//! actions of an end depend only on information of this end.
+//! actions of an end depend only on information at this end.
 
 mod arrivals;
 mod bulk;

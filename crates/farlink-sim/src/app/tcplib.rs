@@ -1,7 +1,7 @@
 //! Conversations of tcplib (Danzig and Jamin 1991): points of its empirical distribution functions,
 //! which were measured on wide-area traffic. The published tables have up to 802 points each. The
-//! tables here have only as many points as keep linear interpolation within 1.5 percentage points
-//! of the published tables, but all jumps and tails. docs/applications.md lists the use of each
+//! tables here have fewer: all jumps and tails, and enough points to keep linear interpolation
+//! within 1.5 percentage points of the published tables. docs/applications.md lists the use of each
 //! table.
 
 use farlink_channel::distribution::Distribution;

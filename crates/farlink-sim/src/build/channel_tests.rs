@@ -23,8 +23,8 @@ fn read(rate: &str, channel: &str) -> Result<Scenario, String> {
     Ok(scenario)
 }
 
-/// Checks that each channel is refused with the message that ends like this after
-/// `x.toml:3: links[0].down.channel.`.
+/// Checks that each channel is refused with a message that begins with `x.toml:3:
+/// links[0].down.channel.` and has the given ending.
 pub(super) fn assert_messages(rate: &str, faults: &[(&str, &str)]) {
     for (channel, message) in faults {
         let got = read(rate, channel).unwrap_err();
@@ -302,7 +302,7 @@ fn directions_share_periods_only_if_configured() {
     };
     let (apart, all) = lost(true);
     assert!(apart == 0 && all > 1000, "{apart} {all}");
-    // If both links lose independently, 2 * 0.1 * 0.9 of the pairs differ.
+    // With independent losses on the two links, 2 * 0.1 * 0.9 of the pairs differ.
     let (apart, _) = lost(false);
     assert!((2500..4700).contains(&apart), "{apart}");
 }

@@ -1,5 +1,5 @@
-//! Tests of parameters of traces, fading, radios and orbits: refused values, and derived values of
-//! accepted ones.
+//! Tests of traces, fading, radios and orbits: refused parameters, and values derived from accepted
+//! ones.
 
 use super::channel_tests::{assert_loads_back, assert_messages};
 

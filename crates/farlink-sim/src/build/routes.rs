@@ -104,8 +104,8 @@ impl<'a> Graph<'a> {
         self.leaving.iter().map(node).collect()
     }
 
-    /// Groups the wanted destinations by node. A destination with several links has a group of its
-    /// own; a destination with one link is in the group of its neighbour.
+    /// Groups the wanted destinations by node. A destination with several links forms a group of
+    /// its own. A destination with one link is in the group of its neighbour.
     fn behind_gates(&self, wanted: &[bool]) -> Vec<Vec<usize>> {
         let mut behind = vec![Vec::new(); wanted.len()];
         for to in (0..wanted.len()).filter(|&to| wanted[to]) {

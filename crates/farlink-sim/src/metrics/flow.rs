@@ -191,8 +191,8 @@ pub(super) struct Flow<'a> {
     pub(super) stalled_since: Option<f64>,
 }
 
-// At most one value of this type exists at a time, and only while metrics are computed, so its size
-// does not matter.
+// At most one value of this type exists at a time, and only while metrics are computed. Its size
+// therefore does not matter.
 #[allow(clippy::large_enum_variant)]
 enum Own<'a> {
     Tcp(Tcp<'a>),

@@ -30,7 +30,7 @@ pub struct Metric {
     pub kind: Kind,
     /// Rule that combines the values of several flows.
     pub combine: Combine,
-    /// For [`Combine::Pooled`]: the metric of the part, and the metric of the rest.
+    /// For [`Combine::Pooled`]: the metric of the counted part, and the metric of the remainder.
     pub pooled: &'static [&'static str],
     /// Exact definition.
     pub definition: String,
@@ -67,7 +67,7 @@ pub enum Combine {
     /// Sum of the parts divided by the sum of the wholes. A mean of the ratios would give a slow
     /// flow with few packets the weight of a fast flow.
     Pooled,
-    /// Not combined: metrics of links, runs and agents.
+    /// No combination: metrics of links, runs and agents.
     Apart,
 }
 
@@ -95,8 +95,8 @@ pub(super) enum Value<S: Subject> {
     Each(fn(&S::View<'_>, DropCause) -> Option<f64>),
 }
 
-/// Declares a table of metrics. An entry has name, unit, kind, the rule that combines flows (if
-/// pooled: the metrics of the part and of the rest), value and definition.
+/// Declares a table of metrics. An entry has a name, a unit, a kind, the rule that combines flows,
+/// a value and a definition. A pooled rule names the metrics of the part and of the remainder.
 macro_rules! measures {
     ($table:ident: $subject:ty;
      $($name:literal $unit:literal $kind:ident $combine:ident $(: $part:literal + $rest:literal,)?
@@ -175,8 +175,8 @@ pub(super) fn taken<S: Subject>(table: &[Measure<S>], view: &S::View<'_>) -> Val
 /// Values of one flow or link direction, in the order of [`super::metrics`]; `None` if there was
 /// nothing to measure.
 ///
-/// A run of a thousand flows has a hundred thousand values. As options they would take more memory
-/// than the connections, so `None` is stored as NaN, which no metric has as its value.
+/// A run of a thousand flows has a hundred thousand values. As options they would use more memory
+/// than the connections, so `None` is stored as NaN, which is never a metric's value.
 #[derive(Clone, Debug)]
 pub(crate) struct Values(Box<[f64]>);
 

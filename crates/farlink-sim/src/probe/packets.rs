@@ -12,7 +12,7 @@ const NEVER: u64 = u64::MAX;
 #[derive(Debug, Default)]
 pub(crate) struct PacketLog {
     rows: Vec<Crossed>,
-    /// State of each packet in the network, by its number there, which is used again.
+    /// State of each packet in the network, indexed by its number, which is reused.
     known: ById<PacketId, Known>,
     /// Number of packets so far.
     count: u32,

@@ -25,7 +25,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// Returns the values as whole numbers. Negative ones become 0.
+    /// Returns the values as whole numbers. Negative values become 0.
     pub fn numbers(&self) -> Vec<u64> {
         match self {
             Self::I64(v) => v.iter().map(|&n| n as u64).collect(),
@@ -85,7 +85,7 @@ pub struct TraceColumn {
     /// Meaning of the stored numbers.
     #[serde(rename = "names", serialize_with = "names_of")]
     pub holds: Holds,
-    /// Definition; empty if the name says it.
+    /// Definition; empty if the name is clear enough.
     pub definition: &'static str,
 }
 
@@ -213,8 +213,8 @@ pub(crate) static QUANTITIES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 /// Time, flow and side of a row of an end.
 pub(super) type AtEnd = (Instant, u32, u8);
 
-/// Sorts rows by time; rows of one time keep their order. Sorts indices, so that the code of the sort
-/// is not there once for each table.
+/// Sorts rows by time; rows of one time keep their order. Sorts indices, so that the sort's code is
+/// not compiled once per table.
 fn in_order<R: Copy>(rows: Vec<R>, time: fn(&R) -> Instant) -> Vec<R> {
     if rows.is_sorted_by_key(time) {
         return rows;
@@ -407,9 +407,9 @@ pub fn columns_of(table: &str) -> Vec<TraceColumn> {
     entry.map_or_else(Vec::new, |(_, common, own, _)| [common, &own].concat())
 }
 
-/// Returns all traces, one for each table with two exceptions. The table `state` gives one trace
-/// for each of its columns. The table `deliveries` gives the trace `throughput`, averaged over bins
-/// of time.
+/// Returns all traces. Each table gives one trace, with two exceptions. The table `state` gives a
+/// trace for each of its columns. The table `deliveries` gives the trace `throughput`, averaged
+/// over bins of time.
 pub fn traces() -> Vec<TraceKind> {
     let mut traces = Vec::new();
     for (table, common, own, when) in all() {
@@ -469,7 +469,7 @@ mod tests {
     }
 
     /// The number of a quantity fits 8 bits. A quantity has the same unit in all congestion
-    /// controls, so that a plot of it needs one axis.
+    /// controls, so its plot needs one axis.
     #[test]
     fn quantities_fit() {
         assert!(QUANTITIES.len() < 256);

@@ -104,7 +104,7 @@ impl<'a> Words<'a> {
         lost.map(line).collect()
     }
 
-    /// Tells the acts of agents, except those that concern every packet.
+    /// Describes the acts of agents, except those that concern every packet.
     pub(super) fn agents(&self, acts: &Rows, packets: &Rows) -> Vec<StoryLine> {
         let mut lines = Vec::new();
         for row in 0..acts.len() {
@@ -180,7 +180,7 @@ impl End<'_> {
         self.words.mss.get(&key).copied().unwrap_or(1)
     }
 
-    /// Formats a window in segments, with one digit if it is no whole number of them.
+    /// Formats a window in segments, with one decimal unless it is a whole number of them.
     fn segments(&self, bytes: u64) -> String {
         let mss = self.mss();
         let text = if bytes == NONE {
@@ -318,8 +318,8 @@ impl End<'_> {
         lines
     }
 
-    /// Tells the reductions of cwnd for congestion marks: those without a loss or a time-out, at an
-    /// end whose SYN or SYN-ACK asks for ECN or agrees to it.
+    /// Describes the reductions of cwnd by congestion marks. These are reductions without a loss or
+    /// a time-out, at an end whose SYN or SYN-ACK requests or accepts ECN.
     fn congestion_marks(&self) -> Vec<StoryLine> {
         let ecn = Flags::ECE.with(Flags::CWR);
         let asks = (0..self.packets.len()).any(|row| {
@@ -359,7 +359,7 @@ impl End<'_> {
         (0..rows.len()).filter_map(line).collect()
     }
 
-    /// Tells a mark. Adds the packets that its sentence explains to `explained`.
+    /// Describes a mark. Adds the packets that its sentence explains to `explained`.
     fn mark(&self, row: usize, explained: &mut Vec<usize>) -> Option<StoryLine> {
         let time = self.marks.time(row);
         let kind = *Mark::ALL.get(self.marks.at(row, "kind") as usize)?;

@@ -14,7 +14,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Reads the table with this name; no rows if there is none.
+    /// Reads the table with this name; a missing table has no rows.
     pub(super) fn of(tables: &[Table], name: &str) -> Self {
         let Some(table) = tables.iter().find(|table| table.name == name) else {
             return Self::default();

@@ -183,8 +183,8 @@ mod tests {
             let (sent, _) = times(&mut source(Some(distribution), None, Some(200_000)));
             let share = sent.len() as f64 / 2_000_000.0;
             // With 50,000 periods, the standard error of a share of 1/4 is sqrt(2) * 3/16 /
-            // sqrt(50,000) for exponential periods; the bound is four of them. Pareto periods vary
-            // less.
+            // sqrt(50,000) for exponential periods. The bound is four standard errors. Pareto
+            // periods vary less.
             assert!((share - 0.25).abs() < 0.0048, "{distribution:?}: {share}");
         }
     }

@@ -56,7 +56,7 @@ impl World {
         if fresh && receiver.reads() {
             self.received_awaited(end);
         } else if receiver.is_idle() && self.probes.is_none() {
-            // There is nothing to send. With delayed ACKs, this is so for every second segment.
+            // Nothing is due to be sent. With delayed ACKs, this is so for every second segment.
             return;
         }
         self.transmit_all(end);

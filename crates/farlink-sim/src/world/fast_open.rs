@@ -9,8 +9,8 @@ use farlink_tcp::{FastOpenCache, FastOpenCookie};
 use farlink_wire::FlowId;
 
 impl World {
-    /// Lets a program write its request before its SYN leaves, if its host has a cookie of the
-    /// server or is configured to have one. Connect and write are then one call (RFC 7413, 4.2.1).
+    /// Lets a program write its request before its SYN leaves. Its host must have a cookie of the
+    /// server, or be configured to have one. Connect and write are then one call (RFC 7413, 4.2.1).
     pub(crate) fn open_fast(&mut self, flow: FlowId) {
         let opener = self.hot[flow].opener();
         let client = EndId::new(flow, opener);

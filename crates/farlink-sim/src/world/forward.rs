@@ -172,8 +172,8 @@ impl World {
         if let Some((due, at)) = self.links.deadline(link) {
             let (kind, source) = match due {
                 Due::Low => (Kind::LowDue, link),
-                // The ARQ of both directions is one state machine. It is scheduled as the direction
-                // down.
+                // The ARQ of both directions is one state machine, which is scheduled as the
+                // direction down.
                 Due::Arq => (Kind::Arq, LinkId::new(link.link(), Direction::Down)),
             };
             self.queue.push(Event::new(at, kind, source.0, 0));

@@ -14,7 +14,7 @@ use farlink_wire::packet::IPV4_HEADER_LEN;
 use farlink_wire::{HOST_TTL, Id, Ip, LinkId, NodeId, Packet, PacketId, Payload};
 
 impl World {
-    /// Fragments a packet at `node` that exceeds the MTU of its next link, or drops it.
+    /// Fragments or drops a packet at `node` that exceeds the MTU of its next link.
     #[cold]
     pub(crate) fn too_long(&mut self, node: NodeId, link: LinkId, number: PacketId) {
         let Some(mtu) = self.links[link].mtu() else {
@@ -68,7 +68,7 @@ impl World {
     }
 
     /// Sends a datagram of a flow. An IPv6 datagram is fragmented by its host, to the MTU of its
-    /// link or to the path MTU that the host has learned (RFC 8200, 4.5; RFC 8201, 5.2).
+    /// link or to the reported path MTU (RFC 8200, 4.5; RFC 8201, 5.2).
     pub(super) fn send_datagram(&mut self, node: NodeId, packet: Packet, why: (Reason, bool)) {
         if packet.ip == Ip::V6 {
             let link = self.nodes[node].next_hop(packet.dst);
@@ -118,8 +118,8 @@ impl World {
         self.forward(node, number);
     }
 
-    /// Notifies the sender of a packet that was too long, at the time when a message could arrive:
-    /// after the propagation delays of the path back to the sender.
+    /// Notifies the sender of a packet that was too long. The notice arrives after the propagation
+    /// delays of the path back to the sender.
     fn notify_mtu(&mut self, node: NodeId, number: PacketId, mtu: Mtu) {
         let packet = &self.packets[number];
         if packet.tcp().is_none() && packet.ip != Ip::V6 {
@@ -137,7 +137,7 @@ impl World {
         if at != packet.src {
             return;
         }
-        // UDP and XTP flows have no SYN, so their data sender counts as the opener.
+        // UDP and XTP flows have no SYN, so their data sender is treated as the opener.
         let hot = self.hot.get(packet.flow);
         let end = sending_end(packet, hot.is_none_or(|hot| hot.sender_opens));
         self.serial = self.serial.wrapping_add(1);
@@ -212,7 +212,7 @@ impl World {
         }
     }
 
-    /// Releases a fragment that was a duplicate, or whose content is part of its datagram now.
+    /// Releases a fragment that was a duplicate, or that its datagram has absorbed.
     fn absorb(&mut self, number: PacketId) {
         let packet = &self.packets[number];
         if matches!(packet.payload, Payload::Udp(_)) {

@@ -43,7 +43,7 @@ impl World {
         self.note_movers();
     }
 
-    /// Sets the reported position of a host, which replaces that of its walk from now on.
+    /// Sets the reported position of a host, which from now on replaces the position on its walk.
     pub(crate) fn place(&mut self, node: NodeId, at: Point) {
         for mover in &mut self.roaming.movers {
             if mover.node == node {
@@ -318,8 +318,8 @@ impl World {
         self.lose_beyond(link, packet, cause);
     }
 
-    /// Sets the routes from and to a host: over its current link, with the fewest links to its
-    /// station, and not through another moving host.
+    /// Sets the routes from and to a host. They lead over its current link, with the fewest links
+    /// to its station, and not through another moving host.
     fn reroute(&mut self, number: usize) {
         let mover = &self.roaming.movers[number];
         let (host, link) = (mover.node, mover.links[mover.at]);

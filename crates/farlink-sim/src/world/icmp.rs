@@ -1,5 +1,5 @@
-//! Packets of real programs in the simulated network: entry and exit, ICMP messages of routers (RFC
-//! 792, RFC 1812), and the balance of all packets.
+//! Packets of real programs in the simulated network: their entry and exit, ICMP messages of
+//! routers (RFC 792, RFC 1812), and the balance of all packets.
 
 use super::World;
 use super::real_packets::{Balance, Bucket, Place};
@@ -155,7 +155,7 @@ impl World {
         Some(raw)
     }
 
-    /// Returns whether the rate limit allows a node to send another ICMP error, which is then
+    /// Returns whether the rate limit allows a node to send another ICMP error. An allowed error is
     /// counted.
     fn allows_icmp_error(&mut self, node: NodeId) -> bool {
         let now = self.now;

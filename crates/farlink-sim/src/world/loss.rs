@@ -64,7 +64,7 @@ impl World {
         }
         let packet = &self.packets[number];
         let tally = &mut self.counters[packet.flow];
-        // UDP and XTP flows have no SYN, so their data sender counts as the opener.
+        // UDP and XTP flows have no SYN, so their data sender is treated as the opener.
         let hot = self.hot.get(packet.flow);
         let back = hot.map_or(!packet.from_opener, |hot| {
             sending_end(packet, hot.sender_opens).side() == Side::To

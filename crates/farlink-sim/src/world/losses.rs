@@ -19,7 +19,7 @@ pub(crate) struct LostLater {
     pub(crate) at: Instant,
     /// Flow of the packet.
     pub(crate) flow: FlowId,
-    /// Cause of the loss; `None` for a packet of the data receiver, because its losses are not
-    /// counted by cause.
+    /// Cause of the loss. `None` for a packet of the data receiver, whose losses are not counted by
+    /// cause.
     pub(crate) cause: Option<DropCause>,
 }

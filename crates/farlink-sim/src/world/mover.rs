@@ -8,11 +8,10 @@ use farlink_wire::{LinkId, NodeId, PacketId};
 /// Schedule of a host's handoffs.
 #[derive(Debug)]
 pub(crate) enum Plan {
-    /// At each time, the host changes to the next of its links; after the last link the first
-    /// follows.
+    /// Change at fixed times to the next of the host's links; the first link follows the last.
     At(Vec<Instant>),
-    /// After each interval `every`, the host changes to the link of the nearest station, if this
-    /// station is nearer than the current one by at least `hysteresis` metres.
+    /// Check after each interval `every`. The host changes to the link of the nearest station if
+    /// this station is nearer than the current one by at least `hysteresis` metres.
     Walk {
         walker: Box<Walker>,
         /// Positions of the stations.
@@ -41,7 +40,7 @@ pub(crate) struct Mover {
     /// State of the host that agents have given up, with the number of each agent.
     pub(super) moved: Vec<(usize, TransferredState)>,
     pub(crate) counts: Counts,
-    /// Position that the host reported, which replaces that of its walk.
+    /// Position that the host reported, which replaces the position on its walk.
     pub(super) reported: Option<Point>,
 }
 
@@ -51,8 +50,8 @@ pub(crate) struct Counts {
     pub(crate) handoffs: u64,
     /// Number of packets lost in transmission on a link that the host left.
     pub(crate) lost_on_air: u64,
-    /// Number of packets lost in the queue of a link that the host left, offered to such a link, or
-    /// sent by the host while it had no link.
+    /// Number of packets lost because of a handoff: in the queue of a link that the host left,
+    /// offered to such a link, or sent by the host while it had no link.
     pub(crate) lost_waiting: u64,
     /// Number of packets stored during a handoff and forwarded afterwards.
     pub(crate) forwarded: u64,
@@ -92,8 +91,8 @@ impl Mover {
     }
 }
 
-/// State of a host's connections in transit from one agent to another. The receiving agent has no
-/// part of it before the end of the transfer.
+/// State of a host's connections in transit from one agent to another. The receiving agent gets all
+/// of it at the end of the transfer.
 #[derive(Debug)]
 pub(super) struct StateTransfer {
     pub(super) agent: usize,
@@ -131,7 +130,7 @@ impl Roaming {
     }
 }
 
-/// Returns the index of the place nearest to `here`; `or` if it is as near as any other.
+/// Returns the index of the place nearest to `here`. `or` wins if it is equally near.
 pub(super) fn nearest(here: Point, places: &[Point], or: usize) -> usize {
     let far = |place: usize| here.distance(places[place]);
     let closer = |best, other| if far(other) < far(best) { other } else { best };

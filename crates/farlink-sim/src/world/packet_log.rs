@@ -1,4 +1,4 @@
-//! Log of packets in the event loop: their makers, and what becomes of them on each link.
+//! Log of packets in the event loop: the maker of each packet, and its fate on each link.
 
 use super::World;
 use crate::probe::Crossed;

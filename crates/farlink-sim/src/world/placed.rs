@@ -9,7 +9,7 @@ use farlink_wire::{Id, LinkId, NodeId, PacketId};
 /// Fate of an agent's per-host state at a handoff.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Handing {
-    /// Fate of the state at a handoff; `None` if it stays at the agent.
+    /// Fate of the state at a handoff; `None` if the state stays at the agent.
     pub(crate) how: Option<Leaving>,
     /// Rate of a transfer to another agent in bit/s; 0 for a transfer without delay.
     pub(crate) rate: u64,
@@ -53,8 +53,8 @@ pub(crate) struct Agents {
 }
 
 impl Agents {
-    /// Returns an empty buffer for actions. It is taken out of `self`, because the execution of an
-    /// action may call another agent.
+    /// Returns an empty buffer for actions. The buffer leaves `self`, because an action may call
+    /// another agent.
     pub(super) fn out(&mut self) -> Out {
         let mut out = std::mem::take(&mut self.out);
         if self.taps.probed && out.notes.is_none() {

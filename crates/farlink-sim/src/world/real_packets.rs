@@ -19,7 +19,7 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    /// Takes a token if the bucket has one. Returns whether an ICMP error may be sent now.
+    /// Removes a token if the bucket has one. Returns whether an ICMP error may be sent now.
     pub(super) fn try_take(&mut self, now: Instant) -> bool {
         let full = self.full.max(now) + EARNED;
         let allowed = full.since(now) <= EARNED * AT_ONCE;

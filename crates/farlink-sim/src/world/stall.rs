@@ -1,5 +1,5 @@
-//! Detection of starved flows: flows that are incomplete at the end of a run, with data in flight
-//! and without an arrival for a long time.
+//! Detection of starved flows. A starved flow is incomplete at the end of a run, with data in
+//! flight and no arrival for a long time.
 
 use super::{FlowKind, World};
 use crate::app::Side;
@@ -68,8 +68,9 @@ impl Watch {
         }
     }
 
-    /// Returns the starved flows of a run that reached its time limit: index in the scenario, time
-    /// of the last arrival, and the link direction with the most waiting packets.
+    /// Returns the starved flows of a run that reached its time limit. Each has its index in the
+    /// scenario, the time of its last arrival, and the link direction with the most waiting
+    /// packets.
     pub(crate) fn stalls(&mut self, world: &mut World) -> Vec<(usize, Instant, Option<LinkId>)> {
         let end = world.now;
         self.record(world, end);

@@ -6,7 +6,7 @@ use farlink_tcp::{Instant, Interval};
 /// Rate control of a sender.
 ///
 /// Each period lasts `burst` / `rate` and sets the credit to `burst`. A packet may be sent if any
-/// credit is left. Bytes in excess of the credit reduce that of the next periods, so the rate holds
+/// credit is left. Bytes beyond the credit reduce the credit of the next periods, so the rate holds
 /// for any packet lengths and bursts.
 #[derive(Debug)]
 pub(super) struct Rate {

@@ -55,12 +55,12 @@ pub(super) struct Sender {
     synchronizes: Option<u32>,
     /// Set if a request without data is due.
     asks: bool,
-    /// Set when a report has arrived, so the receiver is known to have the association.
+    /// Set when a report has arrived, which shows that the receiver has the association.
     known: bool,
     srtt: Option<Interval>,
     deviation: Interval,
     doublings: u32,
-    /// WTIMER: deadline of the next report; `None` if none is expected.
+    /// WTIMER: deadline of the expected report; `None` if no report is expected.
     waits_until: Option<Instant>,
     pub(super) stats: Stats,
 }
@@ -186,7 +186,7 @@ impl Sender {
             sent: self.sent,
             at: now,
         });
-        // Before the first report, the timer is that of the packet that opens the association.
+        // Before the first report, the timer belongs to the packet that opens the association.
         if self.known || self.waits_until.is_none() {
             self.waits_until = Some(now + self.wait());
         }

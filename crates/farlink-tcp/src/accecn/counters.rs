@@ -4,7 +4,7 @@ use crate::ecn::{AccEcnOption, Ecn, FieldOrder};
 
 /// Initial count of marked packets (3.2.1).
 pub(super) const FIRST_PACKETS: u64 = 5;
-/// Initial counts of bytes with ECT(0), CE and ECT(1). Those of ECT are not zero, so that a
+/// Initial counts of bytes with ECT(0), CE and ECT(1). The ECT counts start at one, so that a
 /// middlebox that clears the option is detected (3.2.1).
 pub(super) const FIRST_BYTES: [u64; 3] = [1, 0, 1];
 /// Marked packets since the last ACK at which another is due while data waits for its ACK
@@ -158,8 +158,8 @@ mod tests {
         assert_eq!(counters.ace(), 6);
     }
 
-    /// 3.2.2.5.1: marked data after other packets is acknowledged at once, then every second marked
-    /// packet while data waits, and every third without data.
+    /// 3.2.2.5.1: marked data after unmarked packets is acknowledged at once. Then every second
+    /// marked packet is acknowledged while data waits, and every third without data.
     #[test]
     fn marks_trigger_acks_at_a_change_and_every_second_or_third() {
         let mut counters = Counters::default();
@@ -180,8 +180,8 @@ mod tests {
         assert!(at_once(Ecn::Ce, 0, false));
     }
 
-    /// 3.2.3.3: the shorter order, the counts that ever changed, and those that changed last where
-    /// room is short. Without room for these there is no option.
+    /// 3.2.3.3: the option uses the shorter order, and has the counts that ever changed. Where room
+    /// is short it has those that changed last, and without room for these there is no option.
     #[test]
     fn option_has_changed_counts_in_the_shorter_order() {
         let mut counters = Counters::default();

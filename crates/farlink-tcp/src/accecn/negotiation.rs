@@ -1,4 +1,4 @@
-//! Negotiation of ECN, and the form of the feedback that it decides (RFC 3168, 6.1.1; RFC 9768, 3.1).
+//! Negotiation of ECN, which decides the form of the feedback (RFC 3168, 6.1.1; RFC 9768, 3.1).
 
 use super::accurate::{Accurate, ace};
 use super::reports::NewMarks;
@@ -108,7 +108,7 @@ impl Negotiation {
         self.agreed
     }
 
-    /// Processes a repeated SYN of the peer. Returns false if it asks for the other form of
+    /// Processes a repeated SYN of the peer. Returns false if the SYN requests the other form of
     /// feedback, so that the connection must be reset (RFC 9768, 3.1.5).
     pub(crate) fn on_syn_again(&mut self, segment: &Segment) -> bool {
         let bits = ace(segment);
@@ -217,8 +217,9 @@ impl Negotiation {
             && self.echo != (segment.ecn == Ecn::Ce)
     }
 
-    /// Processes a segment that arrived in the window, with classic feedback; `fresh` is set if it
-    /// carries new data within the window (RFC 3168, 6.1.3 and 6.1.5). Returns whether ACKs echo.
+    /// Processes a segment in the window, with classic feedback; `fresh` is set if the segment
+    /// carries new data within the window (RFC 3168, 6.1.3 and 6.1.5). Returns whether ACKs echo a
+    /// mark.
     pub(crate) fn on_segment(&mut self, segment: &Segment, fresh: bool) -> bool {
         if !self.is_classic() {
             return false;

@@ -16,7 +16,7 @@ enum Options {
     Ignored,
 }
 
-/// Counters of a sender, which follow those of its peer.
+/// Sender's copies of its peer's counters.
 #[derive(Debug)]
 pub(crate) struct Reports {
     /// `s.cep` of RFC 9768.
@@ -72,8 +72,8 @@ impl Reports {
         let bytes = self.new_bytes(option);
         let least = (u64::from(ace).wrapping_sub(self.packets)) & 7;
         let packets = match bytes {
-            // A packet has at most MSS bytes, so this is the least number of packets with the
-            // reported three bits that could have had these bytes.
+            // The packet counter is the smallest that has the reported three bits and could have
+            // carried these bytes, at up to MSS bytes per packet.
             Some(bytes) => {
                 let needed = bytes.div_ceil(mss).saturating_sub(least);
                 least + needed.next_multiple_of(8)
@@ -98,7 +98,7 @@ impl Reports {
             return Some(0); // an omitted count has not changed
         };
         let new = (u64::from(count).wrapping_sub(self.bytes)) & 0xff_ffff;
-        // A count that falls comes from an older ACK.
+        // A falling count comes from an older ACK.
         if new >= 1 << 23 {
             return None;
         }
@@ -174,7 +174,7 @@ mod tests {
         );
     }
 
-    /// A field of 24 bits wraps, one that falls is of an older ACK, and one that is absent has not
+    /// A field of 24 bits wraps. A falling field is of an older ACK, and an absent field has not
     /// changed.
     #[test]
     fn counts_of_bytes_wrap_and_do_not_fall() {

@@ -95,7 +95,7 @@ pub enum ReduceFrom {
     Cwnd,
 }
 
-/// Bytes that PRR may send per ACK when losses have taken the bytes in flight below ssthresh.
+/// Bytes that PRR may send per ACK while losses keep the bytes in flight below ssthresh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrrBound {
     /// RFC 9937: the bytes delivered, plus one segment at an ACK of new data that shows no further
@@ -116,8 +116,8 @@ pub struct RackConfig {
     /// Number of recoveries without a D-SACK after which that multiplier returns to 1; 16 in the
     /// RFC (6.2, step 4).
     pub reo_persist: u32,
-    /// Time after which a `RACK.min_RTT` that was not measured again is replaced (6.2, step 1,
-    /// gives no value; Linux: 300 s).
+    /// Maximum age of `RACK.min_RTT`; an older value is replaced (6.2, step 1, gives no age; Linux:
+    /// 300 s).
     pub min_rtt_window: Interval,
     /// Delivered segment whose RTT becomes `RACK.rtt`.
     pub rtt_from: RackRtt,
@@ -154,8 +154,8 @@ pub struct TlpConfig {
     pub srtts: u32,
     /// PTO before the first RTT sample; 1 s in the RFC.
     pub initial: Interval,
-    /// `TLP.max_ack_delay`, added to the PTO while one segment is in flight. The RFC gives no
-    /// value; Linux uses 200 ms.
+    /// `TLP.max_ack_delay`, which is added to the PTO while one segment is in flight. The RFC gives
+    /// no value; Linux uses 200 ms.
     pub max_ack_delay: Interval,
 }
 

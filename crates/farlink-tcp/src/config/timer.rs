@@ -25,9 +25,9 @@ pub struct RtoConfig {
     pub thin_linear: bool,
     /// Segments that are timed.
     pub sampling: Sampling,
-    /// Takes an RTT sample from SACKed data, as in Linux. If the acknowledged data gives no sample
-    /// (none is new, or it was retransmitted), the first newly SACKed segment that was sent once
-    /// gives one.
+    /// Takes an RTT sample from SACKed data, as in Linux, if the acknowledged data gives none (it
+    /// is old, or was retransmitted). The sample comes from the first newly SACKed segment that was
+    /// sent once.
     pub from_sack: bool,
     /// Unit to whose nearest multiple (at least one unit) an RTO computed from samples is rounded;
     /// zero does not round. Unlike with `tick`, samples and timers stay exact.
@@ -36,8 +36,8 @@ pub struct RtoConfig {
     /// a timed segment is measured from its first transmission. Effective only with
     /// [`Sampling::OnePerRtt`] and without timestamps.
     pub karn: bool,
-    /// SRTT and deviation before the first sample, which then updates them like any other. If
-    /// `None`, the first sample sets them.
+    /// SRTT and deviation before the first sample. The first sample then updates them like any
+    /// other. If `None`, the first sample sets them.
     pub start: Option<(Interval, Interval)>,
     /// Time added to each RTO computed from samples, after backoff and before the maximum applies
     /// (FreeBSD: `tcp_rexmit_slop`).
@@ -94,9 +94,9 @@ pub enum RtoAlgorithm {
         granularity: Interval,
     },
     /// Linux (Sarolahti and Kuznetsov 2002, 4): RTO = SRTT + the maximum of 4 RTTVAR during the
-    /// last round. That maximum is at least [`RtoConfig::min`], and falls by a quarter of the
-    /// excess per round. A sample far below SRTT raises RTTVAR by an eighth of what an equal error
-    /// above SRTT would.
+    /// last round. The maximum is at least [`RtoConfig::min`], and falls by a quarter of the excess
+    /// per round. A sample far below SRTT raises RTTVAR by an eighth of the effect of an equal
+    /// error above SRTT.
     Linux,
 }
 

@@ -10,10 +10,10 @@ pub struct WindowConfig {
     pub initial: InitialWindow,
     /// Initial ssthresh in bytes; `None` is unlimited.
     pub initial_ssthresh: Option<u64>,
-    /// Lets cwnd grow only while it is used, by the rule of Linux (`tcp_is_cwnd_limited`): cwnd
-    /// stopped the sender during the last window of data, or in slow start at least half of it was
+    /// Lets cwnd grow only while it is used, by the rule of Linux (`tcp_is_cwnd_limited`): during
+    /// the last window of data cwnd stopped the sender, or in slow start at least half of cwnd was
     /// in flight. The principle is that of RFC 2861, 3, and RFC 9002, 7.8; RFC 7661 has another
-    /// rule. If false, every ACK of new data counts (RFC 5681, 3.1).
+    /// rule. If false, every ACK of new data raises cwnd (RFC 5681, 3.1).
     pub cwnd_validation: bool,
     /// Upper bound of cwnd.
     pub cwnd_limit: CwndLimit,

@@ -1,8 +1,9 @@
 //! TCP with adaptive delay and loss response (Omueti and Trajkovic 2007).
 //!
-//! Changes to Reno: growth scaled by the RTT until the first loss, a receive window taken larger
-//! than advertised, and milder reactions to partial ACKs and time-outs. The printed algorithm has
-//! gaps and ambiguities; each is a parameter, and `docs/tcp/adalr-sack.md` explains them.
+//! Reno with three changes: growth scaled by the RTT until the first loss, a receive window taken
+//! larger than advertised, and milder reactions to partial ACKs and time-outs. The printed
+//! algorithm has gaps and ambiguities; each is a parameter, and `docs/tcp/adalr-sack.md` explains
+//! them.
 
 use super::counting::AckCounting;
 use super::extras::access;

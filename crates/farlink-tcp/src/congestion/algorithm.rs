@@ -31,7 +31,7 @@ pub struct Algorithm {
 /// A part of [`crate::config::Config`] that an algorithm may use or ignore.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Input {
-    /// Congestion window; listed by every algorithm that has one.
+    /// Congestion window, which every algorithm with a window lists.
     Window,
     /// [`WindowConfig::initial`](crate::config::WindowConfig::initial).
     InitialWindow,
@@ -76,10 +76,10 @@ impl Input {
 
 /// Owner of cwnd during loss recovery.
 ///
-/// PRR ([`Recovery::Sack`](crate::config::Recovery::Sack)) brings cwnd down to the ssthresh that a
-/// loss set. If a controller's ssthresh has another meaning, PRR would limit cwnd to the bytes that
-/// each ACK delivers, and cwnd would never recover. Only the algorithm decides; no profile or key
-/// changes the owner.
+/// PRR ([`Recovery::Sack`](crate::config::Recovery::Sack)) reduces cwnd to the ssthresh that a loss
+/// set. If a controller's ssthresh has another meaning, PRR would limit cwnd to the bytes that each
+/// ACK delivers, and cwnd would never recover. The owner is fixed by the algorithm; no profile or
+/// key changes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecoveryWindow {
     /// Recovery reduces cwnd to the controller's ssthresh, with PRR if it is on.

@@ -1,4 +1,4 @@
-//! BBR version 1: controls rate and window by a model of the path instead of by losses
+//! BBR version 1: controls rate and window by a model of the path, and does not react to losses
 //! (draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al. 2016).
 //!
 //! The rate is the bottleneck bandwidth from delivery-rate samples. The window is a multiple of

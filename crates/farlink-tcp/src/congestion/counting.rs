@@ -7,7 +7,8 @@ pub enum ByteCounting {
     /// / cwnd, rounded down to bytes, at least one (RFC 5681, equations 2 and 3).
     #[default]
     Off,
-    /// As [`Self::Off`], but fractions of a byte add up, so that a window of ACKs adds one segment.
+    /// As [`Self::Off`], with fractions of a byte added up, so that a window of ACKs adds one
+    /// segment.
     Acks,
     /// The bytes acknowledged. In slow start at most this many segments (L of RFC 3465), and at
     /// most one in the slow start after a time-out (2.3).
@@ -58,9 +59,9 @@ impl AckCounting {
         }
     }
 
-    /// Returns the increase of `cwnd` in congestion avoidance. By bytes (RFC 3465, 2.1) it is one
-    /// segment per window of bytes. By ACKs (RFC 5681, equation 3) it is MSS * MSS / cwnd, in whole
-    /// bytes and at least one, or with fractions kept.
+    /// Returns the increase of `cwnd` in congestion avoidance. By bytes (RFC 3465, 2.1) the
+    /// increase is one segment per window of bytes. By ACKs (RFC 5681, equation 3) it is MSS * MSS
+    /// / cwnd, either in whole bytes and at least one, or with fractions kept.
     pub(super) fn avoidance(&mut self, cwnd: u64, bytes: u64, mss: u64) -> u64 {
         self.on_avoidance();
         if self.rule == ByteCounting::Off {
@@ -160,10 +161,10 @@ mod tests {
         assert_eq!(by_acks.avoidance(2_000_000, MSS, MSS), 1);
     }
 
-    /// Growth in one RTT with an ACK per segment, at a window of n segments of 1,460 bytes. It is
-    /// one segment at any window by bytes and with fractions kept. In whole bytes (RFC 5681, 3.1)
-    /// it is n max(1, floor(1460 / n)) bytes: less than a segment up to 1,460 segments, and n /
-    /// 1,460 segments above.
+    /// Growth in one RTT with an ACK per segment, at a window of n segments of 1,460 bytes. By
+    /// bytes, or with fractions kept, the growth is one segment at any window. In whole bytes (RFC
+    /// 5681, 3.1) it is n max(1, floor(1460 / n)) bytes: less than a segment up to 1,460 segments,
+    /// and n / 1,460 segments above.
     #[test]
     fn a_window_of_acks_adds_a_segment_unless_bytes_are_whole() {
         for (n, whole) in [
@@ -206,7 +207,7 @@ mod tests {
         }
     }
 
-    /// After a reduction the remainder kept at a large window adds nothing.
+    /// After a reduction, the remainder from a larger window adds nothing.
     #[test]
     fn a_reduction_discards_the_remainder() {
         let mut counting = AckCounting::new(ByteCounting::Acks);

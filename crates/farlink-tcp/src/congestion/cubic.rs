@@ -1,5 +1,5 @@
-//! CUBIC (RFC 9438): cwnd is a cubic function of the time since the last reduction, so its growth
-//! does not depend on the RTT.
+//! CUBIC (RFC 9438): cwnd is a cubic function of the time since the last reduction, so growth does
+//! not depend on the RTT.
 
 mod linux;
 #[cfg(test)]

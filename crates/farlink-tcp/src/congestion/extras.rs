@@ -1,5 +1,5 @@
-//! Abilities that only some algorithms have: one small trait per ability, listed in [`Extras`] of
-//! the algorithm's description.
+//! Abilities that only some algorithms have: one small trait per ability. An algorithm's
+//! description lists its abilities in [`Extras`].
 
 use super::{
     Ack, CongestionControl, Context, DummySegments, Feedback, InForce, MarkReport, RateSample,
@@ -39,8 +39,8 @@ impl Extras {
 
 /// Undo of spurious reductions of the window.
 pub trait UndoReduction {
-    /// Saves the state (except cwnd and ssthresh) that an undo restores. The connection calls it
-    /// just before a reduction that may later be undone.
+    /// Saves the state (except cwnd and ssthresh) that an undo restores. The connection calls
+    /// `save` just before a reduction that may later be undone.
     fn save(&mut self) {}
 
     /// Undoes the reduction that followed the last [`Self::save`], and all later ones, because
@@ -172,8 +172,8 @@ pub(super) use access;
 mod tests {
     use super::super::{ALGORITHMS, Control, Start};
 
-    /// Each ability that an algorithm lists is reachable in a controller that it builds, and not in
-    /// a controller of another algorithm.
+    /// Each ability that an algorithm lists is reachable in its own controllers, and not in those
+    /// of another algorithm.
     #[test]
     fn extras_are_reachable_only_in_controllers_of_their_algorithm() {
         for algorithm in ALGORITHMS {

@@ -79,8 +79,7 @@ pub trait CongestionControl: Any + Printable + Send {
     /// Raises ssthresh to at least `least` bytes.
     fn raise_ssthresh(&mut self, _least: u64) {}
 
-    /// Restarts after an idle time of one RTO (RFC 5681, 4.1): cwnd becomes at most
-    /// `initial_window`.
+    /// Restarts after an idle time of one RTO (RFC 5681, 4.1), with cwnd at most `initial_window`.
     fn on_idle(&mut self, cx: &Context<'_>, initial_window: u64);
 
     /// Returns the pacing rate in bit/s; `None` sends as fast as the window allows.
@@ -121,8 +120,8 @@ pub struct Context<'a> {
 pub struct Ack {
     /// Bytes acknowledged for the first time.
     pub bytes: u64,
-    /// RTT sample of the retransmission timer, if any. It is in ticks of the timer's clock, and
-    /// there may be only one per RTT.
+    /// RTT sample of the retransmission timer, if any. The sample is in ticks of the timer's clock.
+    /// Some settings allow only one sample per RTT.
     pub rtt_sample: Option<Interval>,
     /// Exact RTT of the last segment that the ACK covers; `None` if any covered segment was
     /// retransmitted.

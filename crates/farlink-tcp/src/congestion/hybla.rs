@@ -2,9 +2,9 @@
 //!
 //! Caini, Firrincieli, *TCP Hybla: a TCP enhancement for heterogeneous networks*, Int. J. Satell.
 //! Commun. Network. 22, 2004. With `rho = RTT / RTT0`, cwnd is rho times that of a reference
-//! connection with round-trip time `RTT0`, so that both send at the same rate. In slow start `W(t)
-//! = rho 2^(t/RTT0)`; in congestion avoidance W grows by rho segments per `RTT0`. Per ACK the
-//! growth is `2^rho - 1` and `rho^2 / W` segments.
+//! connection with round-trip time `RTT0`, so both send at the same rate. In slow start `W(t) = rho
+//! 2^(t/RTT0)`. In congestion avoidance W grows by rho segments per `RTT0`. Each ACK adds `2^rho -
+//! 1` or `rho^2 / W` segments.
 
 use super::counting::AckCounting;
 use super::extras::access;
@@ -215,8 +215,8 @@ impl Hybla {
         }
     }
 
-    /// Returns whether data that was in flight at a time-out is still unacknowledged; cwnd then
-    /// grows as in Reno.
+    /// Returns whether data in flight at a time-out is still unacknowledged. Until it is
+    /// acknowledged, cwnd grows as in Reno.
     fn repairs_timeout(&mut self, cx: &Context<'_>) -> bool {
         self.reno_until = self.reno_until.filter(|&end| cx.snd_una < end);
         self.reno_until.is_some()
@@ -296,15 +296,15 @@ impl CongestionControl for Hybla {
             self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
         }
         (self.srtt, self.mss) = (cx.rtt.srtt(), cx.mss);
-        // At an ACK of data rho is known. `on_established` may not know rho, because a
-        // retransmitted SYN gives no RTT sample.
+        // An ACK of data gives rho. `on_established` may lack it, because a retransmitted SYN gives
+        // no RTT sample.
         self.scale_start(cx);
     }
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) {
         self.probe(cx, ack);
-        // Pacing seldom lets cwnd stop the sender, so half of cwnd in flight is enough, as in the
-        // validated phase of RFC 7661 (4.3).
+        // With pacing cwnd seldom stops the sender. Half of cwnd in flight is therefore enough, as
+        // in the validated phase of RFC 7661 (4.3).
         let limited = ack.cwnd_limited || (self.pacing && 2 * cx.flight >= self.cwnd);
         if !limited {
             return;
@@ -329,7 +329,7 @@ impl CongestionControl for Hybla {
 
     fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
         self.probe = Probe::Done;
-        self.scale_ssthresh = false; // ssthresh is no longer the initial one
+        self.scale_ssthresh = false; // ssthresh no longer has its initial value.
         self.ssthresh = half_flight(cx);
         self.set_window(self.ssthresh);
     }
@@ -442,8 +442,8 @@ mod tests {
 
     const NO_ESTIMATE: (&str, Setting) = ("bandwidth_estimate", Setting::Flag(false));
 
-    /// 2^rho - 1 segments per ACK: 1, 3, 7 at 25, 50 and 75 ms; 1.828 at 37.5 ms. An RTT below RTT0
-    /// gives Reno's growth.
+    /// Each ACK adds 2^rho - 1 segments: 1, 3, 7 at 25, 50 and 75 ms; 1.828 at 37.5 ms. An RTT
+    /// below RTT0 gives Reno's growth.
     #[test]
     fn slow_start() {
         for (rtt, step) in [(10, 1000), (25, 1000), (50, 3000), (75, 7000)] {
@@ -461,8 +461,8 @@ mod tests {
         assert_eq!(h.cwnd(), 11_828); // 2^1.5 - 1 = 1.8284
     }
 
-    /// rho^2 / W segments per ACK: at 100 ms, rho = 4, about 16 segments per window of ACKs, a
-    /// little less because W grows.
+    /// Each ACK adds rho^2 / W segments. At 100 ms rho = 4, which is about 16 segments per window
+    /// of ACKs, and a little less because W grows.
     #[test]
     fn congestion_avoidance() {
         let rtt = estimator(100);
@@ -483,7 +483,7 @@ mod tests {
     }
 
     /// tcp_hybla.c, hybla_state: after a time-out Linux grows cwnd as Reno until all data that was
-    /// in flight is acknowledged. The ACK that completes this already counts as Hybla's.
+    /// in flight is acknowledged. The ACK that completes this already has Hybla's growth.
     #[test]
     fn reno_repairs_a_time_out_if_configured() {
         let rtt = estimator(50); // 2^rho - 1 = 3

@@ -1,9 +1,9 @@
 //! HyStart++ (RFC 9406): leaves slow start when the RTT grows, before the queue overflows.
 //!
-//! A round lasts until the data that was outstanding at its start is acknowledged. Conservative
-//! slow start (CSS) begins when the least RTT of a round exceeds that of the previous round by a
-//! threshold. The window then grows at a quarter of its pace for five rounds, after which slow
-//! start ends. If the least RTT falls below that at the start of CSS, normal slow start resumes.
+//! A round lasts until the data outstanding at its start is acknowledged. Conservative slow start
+//! (CSS) begins when a round's least RTT exceeds that of the previous round by a threshold. In CSS
+//! the window grows at a quarter of the pace for five rounds, and then slow start ends. Normal slow
+//! start resumes if the least RTT falls below its value at the start of CSS.
 
 use super::{Ack, Context};
 use crate::seq::Offset;

@@ -1,6 +1,6 @@
-//! HyStart as first published and as in Linux. Slow start ends when a train of closely spaced ACKs
-//! lasts longer than half the least RTT (the whole least RTT if segments are paced), or when the
-//! RTT of a round exceeds the least RTT by a threshold.
+//! HyStart as first published and as in Linux. Slow start ends at one of two signs. One is a train
+//! of closely spaced ACKs that lasts longer than half the least RTT (the whole least RTT if
+//! segments are paced). The other is a round whose RTT exceeds the least RTT by a threshold.
 //!
 //! S. Ha, I. Rhee, *Taming the elephants: New TCP slow start*, Computer Networks 55, 2011;
 //! constants and details as in Linux' `tcp_cubic.c`.
@@ -32,7 +32,7 @@ pub(super) struct Classic {
     exited: bool,
 }
 
-/// One window of data and its ACKs.
+/// Round: one window of data and its ACKs.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     /// SND.MAX at the start of the round; the first ACK above `end` starts the next round.
@@ -154,8 +154,8 @@ mod tests {
         None
     }
 
-    /// RTT 40 ms, ACKs 1 ms apart, paced: a train ends slow start once it is longer than 40 ms,
-    /// which is at the 42nd ACK.
+    /// RTT 40 ms, ACKs 1 ms apart, paced. A train longer than 40 ms ends slow start, which is
+    /// reached at the 42nd ACK.
     #[test]
     fn a_paced_train_is_a_whole_round_trip_long() {
         let (mut at, mut una) = (Instant::ZERO, 0);
@@ -169,8 +169,8 @@ mod tests {
         assert_eq!(end, Some(42));
     }
 
-    /// RTT 40 ms, ACKs 1 ms apart: a train ends slow start once it is longer than 20 ms, which is
-    /// at the 22nd ACK.
+    /// RTT 40 ms, ACKs 1 ms apart. A train longer than 20 ms ends slow start, which is reached at
+    /// the 22nd ACK.
     #[test]
     fn a_train_of_half_a_round_trip_ends_slow_start() {
         let (mut classic, mut at, mut una) = (Classic::default(), Instant::ZERO, 1);

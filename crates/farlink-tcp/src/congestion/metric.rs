@@ -16,8 +16,8 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Returns the value for a controller of this algorithm; `None` while it has no value, and for
-    /// a controller of another algorithm.
+    /// Returns the value for a controller of this algorithm. Returns `None` before the first value,
+    /// and for a controller of another algorithm.
     pub fn value(&self, control: &dyn CongestionControl, cx: &Context<'_>) -> Option<f64> {
         (self.read)(control, cx)
     }
@@ -62,8 +62,8 @@ mod tests {
     use crate::rto::RttEstimator;
     use crate::time::Instant;
 
-    /// Names are unique valid column names. Each metric has a value for a controller of its
-    /// algorithm and none for another.
+    /// Metric names are unique valid column names. Each metric has a value for controllers of its
+    /// algorithm, and none for others.
     #[test]
     fn metrics_have_values_only_for_their_algorithm() {
         let rtt = RttEstimator::new(RtoConfig::default());

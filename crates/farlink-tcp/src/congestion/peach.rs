@@ -41,8 +41,8 @@ pub struct Peach {
     /// Number of further dummy ACKs that do not open the window, because the halved window left the
     /// path room for them.
     wdsn: u64,
-    /// Set if cwnd grows below ssthresh as in slow start: after a recovery that ended below
-    /// ssthresh, and with a peer that does not support dummies.
+    /// Set if cwnd grows below ssthresh as in slow start. This is so after a recovery that ended
+    /// below ssthresh, and with a peer that does not support dummies.
     slow_start: bool,
     refused: bool,
 }

@@ -1,10 +1,10 @@
 //! TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04, Linux: `tcp_prague.c`): DCTCP for
 //! the Internet.
 //!
-//! Each ACK increases cwnd for its unmarked data, also in a window that a mark has reduced. cwnd is
-//! kept with fractions of a segment, and segments are paced at cwnd / SRTT. After 500 round trips a
-//! flow grows, and reduces, as one with a round trip of 25 ms if its own is shorter. Without
-//! Accurate ECN the flow is a Reno flow.
+//! The unmarked data of each ACK increases cwnd, even in a window that a mark has reduced. cwnd has
+//! fractions of a segment, and segments are paced at cwnd / SRTT. A flow with a round trip below 25
+//! ms grows and reduces as if it were 25 ms, from its 500th round trip on. Without Accurate ECN the
+//! flow is a Reno flow.
 
 mod rounds;
 #[cfg(test)]
@@ -110,9 +110,9 @@ impl Prague {
         }
     }
 
-    /// Increases cwnd for `bytes` of unmarked data: in slow start by as many, then by one segment
-    /// per window, scaled with a short round trip (draft, 2.4.3 and 2.4.4; Linux:
-    /// `prague_update_cwnd`).
+    /// Increases cwnd for `bytes` of unmarked data. Slow start adds the bytes themselves.
+    /// Congestion avoidance adds one segment per window, scaled at a short round trip (draft, 2.4.3
+    /// and 2.4.4; Linux: `prague_update_cwnd`).
     fn grow(&mut self, cx: &Context<'_>, bytes: f64) {
         let mut rest = bytes;
         if self.in_slow_start() {

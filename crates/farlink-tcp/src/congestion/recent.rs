@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(run(Recent::largest(), 100, &[(0, 9), (101, 5)]), [9, 5]);
     }
 
-    /// Rising samples would all be candidates; at most one per grain is kept.
+    /// Rising samples would all be candidates, so at most one per grain is kept.
     #[test]
     fn memory_is_bounded() {
         let mut filter = Recent::least();

@@ -13,7 +13,7 @@ use farlink_small::reference;
 pub struct Reno {
     counting: AckCounting,
     mss_over_8: bool,
-    /// Share of the flight that a mark keeps, if it is not that of a loss.
+    /// Share of the flight that remains after a mark; `None` for the share after a loss.
     beta_ecn: Option<f64>,
     cwnd: u64,
     ssthresh: u64,
@@ -263,8 +263,8 @@ mod tests {
         assert_eq!(reno.cwnd(), 4 * MSS);
     }
 
-    /// RFC 8511, 3: in congestion avoidance a mark keeps the configured share, of at least two
-    /// segments; in slow start it is as a loss.
+    /// RFC 8511, 3: in congestion avoidance a mark leaves the configured share, and at least two
+    /// segments. In slow start a mark acts like a loss.
     #[test]
     fn alternative_backoff_applies_in_congestion_avoidance() {
         let rtt = RttEstimator::new(RtoConfig::default());

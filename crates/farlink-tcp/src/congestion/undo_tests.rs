@@ -1,4 +1,4 @@
-//! Undo of spurious reductions: afterwards the window grows as that of a flow without the
+//! Undo of spurious reductions: afterwards the window grows like that of a flow without the
 //! reduction.
 
 use super::{
@@ -86,8 +86,8 @@ fn undo<'a>(extras: &Extras, cc: &'a mut dyn CongestionControl) -> &'a mut dyn U
     extras.undo.of_mut(cc).unwrap()
 }
 
-/// Tests undo of a fast retransmit and of a time-out, in slow start and in congestion avoidance,
-/// for every algorithm but BBR and Copa, whose windows follow rate samples; their own tests cover
+/// Tests undo of a fast retransmit and of a time-out, in slow start and in congestion avoidance.
+/// BBR and Copa are left out, because their windows follow rate samples; their own tests cover
 /// undo.
 #[test]
 fn growth_after_an_undo_equals_that_without_a_loss() {
@@ -116,7 +116,7 @@ fn growth_after_an_undo_equals_that_without_a_loss() {
                     }
                 });
                 let what = format!("{} {ssthresh} {timeout}", algorithm.name);
-                // Only a time-out is sure to reduce the window. After a loss Westwood sets ssthresh
+                // Only a time-out certainly reduces the window. After a loss Westwood sets ssthresh
                 // from its bandwidth estimate, which may equal the old window.
                 if timeout {
                     assert!(hurt.cc.cwnd() <= 2 * MSS, "{what}");

@@ -19,10 +19,9 @@ const EXIT_CUT: u64 = 8;
 
 /// The Vegas controller.
 ///
-/// Once per RTT it computes Expected = W / `BaseRTT` and Actual = W / RTT, where W is the flight
-/// size and RTT that of the segment whose ACK ends the round. (The paper takes cwnd for W.) Diff =
-/// (Expected - Actual) `BaseRTT` estimates the bytes in queues, and is compared with alpha, beta
-/// and gamma.
+/// Once per RTT Vegas computes Expected = W / `BaseRTT` and Actual = W / RTT. W is the flight size
+/// (the paper uses cwnd), and RTT is that of the segment whose ACK ends the round. Diff = (Expected
+/// - Actual) `BaseRTT` estimates the bytes in queues, and is compared with alpha, beta and gamma.
 #[derive(Clone, Debug)]
 pub struct Vegas {
     /// Thresholds in segments.
@@ -54,8 +53,8 @@ pub struct Vegas {
     before: Option<Before>,
 }
 
-/// Reduction of cwnd for a loss: half (`Reno` also sets ssthresh = cwnd), half, a quarter, or one
-/// MSS.
+/// Reduction of cwnd after a loss: by half (`Reno` also sets ssthresh = cwnd), by half, by a
+/// quarter, or by one MSS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum LossCut {
     Reno,
@@ -71,8 +70,8 @@ enum Phase {
     Hold,
     /// Slow start: cwnd grows by the bytes acknowledged, up to 2 `from`.
     Double { from: u64 },
-    /// Congestion avoidance: cwnd grows by one MSS while `from` bytes are acknowledged; `counted`
-    /// of them are acknowledged so far.
+    /// Congestion avoidance: cwnd grows by one MSS per `from` acknowledged bytes; `counted` bytes
+    /// are acknowledged so far.
     Increase { from: u64, counted: u64 },
 }
 
@@ -314,7 +313,7 @@ impl CongestionControl for Vegas {
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) {
         if let Some(rtt) = ack.fine_rtt {
-            // If Actual > Expected, the RTT was below BaseRTT, and BaseRTT is set to it.
+            // If Actual > Expected, the RTT was below BaseRTT, which is then set to the RTT.
             self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
         }
         if cx.snd_una > self.round_end {

@@ -154,7 +154,7 @@ impl Connection {
         }
     }
 
-    /// Processes an ACK of new data. If it also SACKs new data, it counts as a duplicate ACK too
+    /// Processes an ACK of new data. If the ACK also SACKs new data, it is a duplicate ACK as well
     /// (RFC 6675, 2 and 5).
     fn process_cumulative_ack(
         &mut self,
@@ -271,7 +271,7 @@ impl Connection {
         }
     }
 
-    /// Processes a D-SACK: data arrived twice, so that a reduction may have been needless.
+    /// Processes a D-SACK: data arrived twice, so a reduction may have been needless.
     fn process_duplicate_report(&mut self, now: Instant, range: (Offset, Offset)) {
         let (recovery, flight) = self.tx.parts();
         if recovery.on_duplicate_report(flight, now, range, &mut self.recorder) {
@@ -386,7 +386,7 @@ impl Connection {
         self.process_new_ack_inline(now, segment, ack, una);
     }
 
-    /// Processes an ACK of new data: the samples it gives, then recovery or growth of the window.
+    /// Processes an ACK of new data: first its samples, then recovery or growth of the window.
     #[inline(always)] // called for each expected ACK
     pub(super) fn process_new_ack_inline(
         &mut self,

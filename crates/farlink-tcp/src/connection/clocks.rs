@@ -7,15 +7,15 @@ use crate::limit::Limit;
 use crate::phase::Phase;
 use crate::time::Instant;
 
-/// Phase and limit of the sender; `None` while they are not counted.
+/// Phase and limit of the sender; `None` while they are not timed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct SenderState {
     pub(super) phase: Option<Phase>,
     pub(super) limit: Option<Limit>,
 }
 
-/// Time in each phase and limit up to the last change. Holds the other fields too, because few
-/// connections use them.
+/// Time in each phase and limit up to the last change. The struct also has some unrelated fields
+/// that few connections use.
 #[derive(Debug)]
 pub(super) struct Clocks {
     pub(super) phase: Clock<Phase, { Phase::ALL.len() }>,

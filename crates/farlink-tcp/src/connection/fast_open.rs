@@ -85,8 +85,8 @@ impl Connection {
         }
     }
 
-    /// Processes a SYN-ACK: caches its cookie for the next connection, and retransmits at once data
-    /// of the SYN that it does not acknowledge.
+    /// Processes a SYN-ACK: caches its cookie for the next connection. Retransmits at once the
+    /// SYN's data that the SYN-ACK does not acknowledge.
     #[cold]
     pub(super) fn process_fast_open_answer(&mut self, segment: &Segment) {
         // RFC 9293, 3.7.1: 536 bytes when the option is absent.

@@ -283,9 +283,10 @@ impl Connection {
         } else {
             self.refuse(now, flags);
         }
-        // With a closed window valid ACKs are still processed (RFC 9293, 3.4, MUST-66). So are ACKs
-        // of a peer with SEQ = RCV.NXT - 1, which has not seen that we accepted the byte of its
-        // window probe. Otherwise two such peers would refuse each other's ACKs without end.
+        // With a closed window valid ACKs are still processed (RFC 9293, 3.4, MUST-66). The same
+        // holds for ACKs with SEQ = RCV.NXT - 1, from a peer that has not seen the acceptance of
+        // its window probe's byte. Otherwise two such peers would refuse each other's ACKs without
+        // end.
         let before_probe = start + 1 == nxt && space <= 1;
         before_probe || (window == 0 && start == nxt)
     }
@@ -450,8 +451,9 @@ impl Connection {
     }
 
     /// Processes a SYN in SYN-RECEIVED. A repeated SYN of the peer gets another SYN-ACK, because
-    /// the peer may have missed the first and a bare ACK would not help. Another SYN in the window
-    /// returns a passive open to LISTEN (RFC 9293, 3.10.7.4); its sender will repeat the SYN.
+    /// the peer may have missed the first, and a bare ACK would not help. A different SYN in the
+    /// window returns a passive open to LISTEN (RFC 9293, 3.10.7.4); its sender will repeat that
+    /// SYN.
     fn syn_again(&mut self, now: Instant, segment: &Segment, start: Offset) {
         let flags = segment.flags;
         let inside = start > 0 && start < self.rx.nxt() + self.rx.window();
@@ -518,8 +520,8 @@ impl Connection {
         }
     }
 
-    /// Returns whether the connection may return to LISTEN: a passive open whose application has
-    /// got no event and has not closed.
+    /// Returns whether the connection may return to LISTEN. It must be a passive open, and its
+    /// application must not have received an event or closed.
     fn returns_to_listen(&self) -> bool {
         let open = self.tx.buffer.fin().is_none();
         self.state == State::SynReceived && !self.active && !self.tx.early && open

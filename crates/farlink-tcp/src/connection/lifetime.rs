@@ -22,7 +22,7 @@ pub(super) struct Lifetime {
     probed: Instant,
     /// Set if a keep-alive probe must be sent.
     probe_due: bool,
-    /// SND.UNA, and the time since which it has not moved; `None` if no data is outstanding.
+    /// SND.UNA, and the time of its last move; `None` if no data is outstanding.
     una: Offset,
     since: Option<Instant>,
 }
@@ -128,8 +128,8 @@ impl Lifetime {
         timers.set(Timer::FinWait2, fin_wait_2);
     }
 
-    /// Processes a keep-alive time-out: a probe becomes due. Returns the time of the next probe, or
-    /// `None` if all probes were unanswered.
+    /// Processes a keep-alive time-out, at which a probe becomes due. Returns the time of the next
+    /// probe, or `None` if all probes were unanswered.
     pub(super) fn on_keepalive(&mut self, now: Instant) -> Option<Instant> {
         let keepalive = self.keepalive.filter(|k| self.probes < k.probes)?;
         self.probes += 1;

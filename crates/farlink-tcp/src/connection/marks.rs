@@ -77,10 +77,10 @@ impl Connection {
         }
     }
 
-    /// Updates the echo for a segment that arrived in the window, with classic feedback; `fresh` is
-    /// set if it carries new data within the window. Returns whether an ACK with the new echo is due
-    /// at once. Data that waits for its ACK is first acknowledged with the echo before, so that the
-    /// sender counts marked bytes exactly (RFC 8257, 3.2).
+    /// Updates the echo for a segment in the window, with classic feedback; `fresh` is set if the
+    /// segment carries new data within the window. Returns whether an ACK with the new echo is due
+    /// at once. Waiting data is first acknowledged with the previous echo, so that the sender
+    /// counts marked bytes exactly (RFC 8257, 3.2).
     pub(super) fn process_echo(&mut self, now: Instant, segment: &Segment, fresh: bool) -> bool {
         let changes = self.clocks.ecn.changes_echo(segment, fresh);
         if changes && self.rx.need() != AckNeed::None {

@@ -90,13 +90,14 @@ pub struct Connection {
     syn_due: bool,
     /// Disables the fast path, for tests.
     general_only: bool,
-    /// Window scaling: wanted by this end before the handshake, agreed by both after it.
+    /// Use of window scaling: this end's wish before the handshake, the agreement of both ends
+    /// after it.
     scaling: bool,
-    /// Form of SNACK: wanted by this end before the handshake, agreed by both after it.
+    /// Form of SNACK: this end's wish before the handshake, the agreement of both ends after it.
     snack: SnackForm,
 }
 
-/// Options: wanted by this end before the handshake, agreed by both after it.
+/// Options: this end's wishes before the handshake, the agreement of both ends after it.
 #[derive(Debug)]
 struct Agreed {
     sack: bool,
@@ -306,8 +307,8 @@ impl Connection {
         self.clocks.phase.times(until)
     }
 
-    /// Returns the time for which each limit kept this end from sending more up to `until`, from
-    /// the first [`Self::poll_transmit`] to the end of the connection.
+    /// Returns the time that each limit kept this end from sending more. The time runs from the
+    /// first [`Self::poll_transmit`] up to `until` or the end of the connection.
     pub fn limit_times(&self, until: Instant) -> LimitTimes {
         self.clocks.limit.times(until)
     }
@@ -491,8 +492,8 @@ impl Connection {
         self.tx.flight.timers.next()
     }
 
-    /// Returns [`Self::next_timeout`] if it is before `limit`. Usually one comparison shows that it
-    /// is not.
+    /// Returns [`Self::next_timeout`] if it is before `limit`. One comparison usually excludes
+    /// this.
     #[inline(always)] // called after each segment
     pub fn timeout_before(&mut self, limit: Instant) -> Option<Instant> {
         self.tx.flight.timers.next_before(limit)

@@ -64,10 +64,10 @@ impl Connection {
     }
 
     /// Processes a path MTU: `mtu` is the longest IP packet in bytes that the next link of a node
-    /// takes (ICMP "fragmentation needed", RFC 1191, 4; ICMPv6 "packet too big", RFC 4443, 3.2).
+    /// accepts (ICMP "fragmentation needed", RFC 1191, 4; ICMPv6 "packet too big", RFC 4443, 3.2).
     /// Lowers the MSS and splits longer segments for retransmission. The congestion window stays,
-    /// because the path is not known to be full (RFC 1191, 6.5; RFC 8201, 5.4). Returns whether the
-    /// MSS fell. An MTU below IP's minimum is ignored (RFC 791, 3.2; RFC 8201, 4).
+    /// because a low MTU is no sign of a full path (RFC 1191, 6.5; RFC 8201, 5.4). Returns whether
+    /// the MSS fell. An MTU below IP's minimum is ignored (RFC 791, 3.2; RFC 8201, 4).
     pub fn on_path_mtu(&mut self, mtu: u32, ip: IpVersion) -> bool {
         self.idle = false;
         let options = if self.agreed.timestamps {

@@ -55,7 +55,7 @@ impl Connection {
         SenderState { phase, limit }
     }
 
-    /// Records a change; kept out of line, because changes are rare.
+    /// Records a change. Changes are rare, so this function is not inlined.
     #[inline(never)]
     fn note_change(&mut self, now: Instant, state: SenderState) {
         self.sender_state = state;

@@ -46,9 +46,9 @@ fn exchange(a: &mut Connection, b: &mut Connection, delay: Interval, until: Inst
     }
 }
 
-/// A run with thousands of flows has two connections per flow, so that state of an option or of
-/// recovery belongs behind a pointer. With 888 bytes an end of the simulator (`End` of farlink-sim,
-/// tested there) has 960 bytes: 15 cache lines.
+/// A run with thousands of flows has two connections per flow, so rarely used state (options,
+/// recovery) belongs behind a pointer. With 888 bytes here, an end of the simulator (`End` of
+/// farlink-sim, tested there) has 960 bytes: 15 cache lines.
 #[test]
 fn connection_size_is_bounded() {
     let size = size_of::<Connection>();
@@ -202,7 +202,7 @@ fn nagle_and_buffers_apply_when_set_after_the_open() {
     assert_eq!(a.poll_transmit(now).unwrap().body.len(), 80);
     b.set_receive_buffer(30_000);
     b.rx.acknowledge_now(Reason::Answer);
-    // The offered right edge stays; the smaller buffer applies behind it.
+    // The right edge that was offered stays, and the smaller buffer applies beyond it.
     assert_eq!(b.poll_transmit(now).unwrap().window, 65_535);
 }
 

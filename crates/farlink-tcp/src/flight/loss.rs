@@ -83,7 +83,8 @@ impl LossState {
     }
 
     /// Returns the bytes that limited transmit allows beyond the window (RFC 3042): one MSS per
-    /// duplicate ACK below the threshold. Zero with SACK, where the pipe has this effect.
+    /// duplicate ACK below the threshold. With SACK the credit is zero, because the pipe has this
+    /// effect.
     #[inline]
     pub(crate) fn limited_transmit_credit(&self, mss: u64) -> u64 {
         if self.limited_transmit && !self.in_recovery && !self.sacking {

@@ -1,8 +1,8 @@
 //! Congestion window validation: an unused window has not probed the path, and does not grow.
 //!
-//! The rule is that of Linux (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`), in bytes. RFC 2861, 3,
-//! and RFC 9002, 7.8, have the principle. RFC 7661 differs: the window grows in every phase that
-//! uses at least half of it, and is reduced after a phase that uses less.
+//! The rule is that of Linux (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`), in bytes, on the
+//! principle of RFC 2861, 3, and RFC 9002, 7.8. RFC 7661 differs: the window grows in every phase
+//! that uses at least half of it, and is reduced after a phase that uses less.
 
 use crate::config::{CwndLimit, WindowConfig};
 use crate::seq::Offset;
@@ -51,8 +51,8 @@ impl CwndUsage {
         self.end = max;
     }
 
-    /// Returns whether the window may grow: it was full, or, in slow start with window
-    /// `slow_start`, at least half of it was used, because slow start doubles the used part.
+    /// Returns whether the window may grow because it was full. In slow start with window
+    /// `slow_start`, half of it in use is enough, because slow start doubles the used part.
     #[inline]
     pub(crate) fn limited(&self, slow_start: impl FnOnce() -> Option<u64>) -> bool {
         self.full || slow_start().is_some_and(|cwnd| cwnd < 2 * self.most)

@@ -58,8 +58,7 @@ impl Flight {
         self.board.una() + taken
     }
 
-    /// Returns the base of the reduction after a time-out: bytes in flight, unless configured
-    /// otherwise.
+    /// Returns the base of the reduction after a time-out, by default the bytes in flight.
     pub(crate) fn reduced_from(&self) -> u64 {
         match self.config().reduce_from {
             ReduceFrom::FlightSize | ReduceFrom::FlightSizeUnbounded => self.board.flight(),
@@ -70,11 +69,11 @@ impl Flight {
 
     /// Bounds the base `bytes` of a reduction by cwnd without inflation.
     ///
-    /// `FlightSize` (RFC 5681, 2) includes SACKed bytes, and after a SACK recovery or a time-out it
+    /// `FlightSize` (RFC 5681, 2) includes SACKed bytes, and after a SACK recovery or a time-out
     /// may be several windows. A fraction of `FlightSize` could then exceed cwnd, but RFC 5681,
     /// 4.3, requires that a second loss lowers cwnd and ssthresh once more. Segments released by
-    /// inflation do not raise the bound either, because each replaces a segment that a duplicate
-    /// ACK reported as arrived. Linux and 4.4BSD reduce from cwnd; RFC 9438, 4.6, allows both.
+    /// inflation do not raise the bound either, because each replaces a segment whose arrival a
+    /// duplicate ACK reported. Linux and 4.4BSD reduce from cwnd; RFC 9438, 4.6, allows both.
     pub(crate) fn at_most_window(&self, bytes: u64) -> u64 {
         if self.config().reduce_from == ReduceFrom::FlightSizeUnbounded {
             return bytes;

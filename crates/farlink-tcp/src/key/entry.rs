@@ -8,7 +8,7 @@ use crate::config::Config;
 pub struct Key {
     /// Name in scenarios, in lower case without spaces.
     pub name: &'static str,
-    /// Meaning with its source; line breaks are those of the entry.
+    /// Meaning of the key with its source, in the entry's line breaks.
     pub doc: &'static str,
     /// Range of values.
     pub kind: Kind,
@@ -54,9 +54,9 @@ impl Key {
 /// name: kind => field, needs "what", idle IDLE;
 /// ```
 ///
-/// `needs` and `idle` are optional. The field is `[path]` of a field of [`Config`]; or `(|c|
-/// place)`, where the place is an `Option<&mut Field>` that is `None` if the key does not apply; or
-/// `{ get |c| value; set |c, v| ...; }`, where the value is an `Option<Value>`.
+/// `needs` and `idle` are optional. The field has one of three forms: `[path]` of a field of
+/// [`Config`]; `(|c| place)`, where the place is an `Option<&mut Field>` that is `None` if the key
+/// does not apply; or `{ get |c| value; set |c, v| ...; }`, where the value is an `Option<Value>`.
 macro_rules! keys {
     ($($(#[doc = $doc:literal])* $name:ident: $kind:expr => $field:tt
         $(, needs $needs:expr)? $(, idle $idle:expr)?;)*) => {

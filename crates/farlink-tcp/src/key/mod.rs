@@ -48,8 +48,8 @@ pub fn lookup(name: &str) -> Option<&'static Key> {
     all().find(|key| key.name == name)
 }
 
-/// Switches off settings of a row or profile that no longer work after keys were set, because the
-/// keys chose another recovery or receiver.
+/// Switches off a row's or profile's settings that no longer work because keys chose another
+/// recovery or receiver.
 pub fn normalize(config: &mut Config) {
     let sack = matches!(config.recovery, Recovery::Sack { .. });
     config.window.idle_decay &= config.window.idle_restart;
@@ -85,8 +85,8 @@ pub fn prr_in_use(config: &Config) -> Option<PrrBound> {
     }
 }
 
-/// Returns the methods of [`Config::undo`] that can work: their option is on, the timer is not the
-/// fine time-out of Vegas, and the congestion control supports undo.
+/// Returns the methods of [`Config::undo`] that can work. Their option must be on, the timer must
+/// not be Vegas' fine time-out, and the congestion control must support undo.
 pub fn able_to_undo(config: &Config) -> Undo {
     let able = congestion::can_undo(&config.congestion);
     Undo {

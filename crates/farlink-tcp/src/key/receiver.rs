@@ -88,9 +88,9 @@ const KEEPS: Idle = Idle {
 keys! {
     /// Receive buffer, which is the largest window offered.
     receive_window: Kind::Size(1, 1 << 30) => [receiver.buffer];
-    /// Size to which the receive buffer grows automatically with the data rate (receive-window
-    /// autotuning, as in Linux, whose defaults amount to 64 KiB and 3 MiB of window). Without it
-    /// the buffer keeps its size.
+    /// Size up to which the receive buffer grows with the data rate (receive-window autotuning, as
+    /// in Linux, whose defaults amount to 64 KiB and 3 MiB of window). Without this key the buffer
+    /// keeps its size.
     receive_window_max: Kind::Size(1, 1 << 30) => {
         get |c| c.receiver.buffer_max.map(Value::Size);
         set |c, v| c.receiver.buffer_max = Some(u64::of(v));
@@ -118,7 +118,7 @@ keys! {
         set |c, v| match (v, delay(c)) {
             (Value::Choice(_), _) => c.receiver.delayed_ack = DelayedAck::OFF,
             (delay, Some(ack)) => ack.max_delay = Interval::of(delay),
-            // If the row has no delayed ACKs, the other settings start from defaults.
+            // In a row without delayed ACKs, the other settings start from defaults.
             (delay, None) => c.receiver.delayed_ack = DelayedAck {
                 max_delay: Interval::of(delay),
                 ..DelayedAck::default()

@@ -291,10 +291,11 @@ keys! {
             *prr = bool::of(v).then(|| prr.unwrap_or(PrrBound::SafeAck));
         };
     }, needs SACK, idle PRR;
-    /// Bytes that PRR may send per ACK when losses have taken the data in flight below ssthresh.
+    /// Bytes that PRR may send per ACK while losses keep the data in flight below ssthresh.
     prr_bound: Kind::Choice(PRR_BOUND) => (|c| bound(c)), needs "prr = true", idle PRR;
-    /// RACK (RFC 8985): a segment is lost if a segment sent later was delivered, and more than a
-    /// round trip and a reordering window passed since it was sent. Duplicate ACKs are not counted.
+    /// RACK (RFC 8985): a segment is lost if a later transmission was delivered, and more than a
+    /// round trip and a reordering window have passed since the segment was sent. Duplicate ACKs
+    /// are not counted.
     rack: Kind::Flag => {
         get |c| match c.recovery {
             Recovery::Sack { rack, .. } => Some(rack.is_some().value()),

@@ -74,8 +74,8 @@ keys! {
     };
     /// Timestamps option (RFC 7323).
     timestamps: Kind::Flag => [timestamps];
-    /// Explicit Congestion Notification, if both ends support it: true is RFC 3168. Queues with
-    /// `mark`, and disciplines, then mark data instead of dropping it.
+    /// Explicit Congestion Notification, if both ends support it. true is the form of RFC 3168.
+    /// Queues with `mark`, and disciplines, then mark data instead of dropping it.
     ecn: Kind::Or(ECN, &Kind::Flag) => [ecn.mode];
     /// Sends data as ECT(1) instead of ECT(0) once Accurate ECN is agreed (RFC 9331, 4.1), for
     /// queues with L4S. The congestion control should respond to the share of marked data.
@@ -86,8 +86,8 @@ keys! {
     accecn_option: Kind::Flag => (|c| accecn(c).map(|ecn| &mut ecn.option)), needs "ecn = \"accecn\"";
     /// Nagle's algorithm: the condition under which a partial segment waits. "rfc896": any data is
     /// unacknowledged (RFC 896; RFC 9293, 3.7.4). "minshall": another partial segment is
-    /// unacknowledged, so that the end of a large write is sent at once (as in Linux). true keeps
-    /// the variant's rule, false is "off".
+    /// unacknowledged, so that the end of a large write is sent at once (as in Linux). true is the
+    /// variant's rule, and false is "off".
     nagle: Kind::Or(NAGLE, &Kind::Flag) => {
         get |c| Some(c.nagle.value());
         set |c, v| match v {

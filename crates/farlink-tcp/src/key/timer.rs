@@ -118,9 +118,9 @@ keys! {
     rto_max: HOUR => [rto.max];
     /// Granularity of samples and timers, such as "500 ms" for the BSD slow timer; "0 s" is exact.
     rto_tick: MINUTE => [rto.tick];
-    /// Unit to whose nearest multiple an RTO computed from samples is rounded, such as "500 ms".
+    /// Unit for rounding an RTO computed from samples to the nearest multiple, such as "500 ms".
     /// The result is at least one unit and at least `rto_min`; "0 s" does not round. Samples stay
-    /// exact, so it excludes `rto_tick`.
+    /// exact, so `rto_round` excludes `rto_tick`.
     rto_round: MINUTE => [rto.round];
     /// Time added to each RTO computed from samples, after backoff (FreeBSD: 200 ms).
     rto_slop: MINUTE => [rto.slop];
@@ -128,8 +128,8 @@ keys! {
     /// measured from its first transmission. `karn = false` needs `sampling = "one-per-rtt"`, and
     /// no timestamps.
     karn: Kind::Flag => [rto.karn];
-    /// SRTT before the first sample, which then updates it like any other sample. The first RTO is
-    /// `rto_srtt_initial` + `rto_k` `rto_dev_initial`; `rto_dev_initial` is required too.
+    /// SRTT before the first sample. The first sample updates it like any other sample. The first
+    /// RTO is `rto_srtt_initial` + `rto_k` `rto_dev_initial`; `rto_dev_initial` is required too.
     rto_srtt_initial: HOUR => {
         get |c| c.rto.start.map(|start| start.0.value());
         set |c, v| if let Some(start) = start(c) { start.0 = Interval::of(v) };
@@ -179,9 +179,9 @@ keys! {
     thin_linear_timeouts: Kind::Flag => (|c| (c.rto.backoff == Backoff::Exponential).then_some(&mut c.rto.thin_linear)), needs "backoff = \"exponential\"";
     /// Segments that are timed.
     sampling: Kind::Choice(SAMPLING) => [rto.sampling];
-    /// Takes an RTT sample from SACKed data, as in Linux. If the acknowledged data gives no sample
-    /// (none is new, or it was retransmitted), the first newly SACKed segment that was sent once
-    /// gives one.
+    /// Takes an RTT sample from SACKed data, as in Linux, if the acknowledged data gives none (it
+    /// is old, or was retransmitted). The sample comes from the first newly SACKed segment that was
+    /// sent once.
     rtt_from_sack: Kind::Flag => (|c| sack(c).then_some(&mut c.rto.from_sack)), needs SACK;
     /// Restarts the retransmission timer at a fast retransmit, as in BSD and Linux. RFC 6298
     /// restarts it only at ACKs of new data.

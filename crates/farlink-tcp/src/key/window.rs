@@ -109,10 +109,10 @@ const PACING: &str = "pacing = true";
 const RATIO: Kind = Kind::Ratio(Ratio::new(1, 10), Ratio::new(10, 1));
 
 keys! {
-    /// Lets the congestion window grow only while it is used; if false, at every ACK of new data
-    /// (RFC 5681 to the letter). It is used if it stopped the sender during the last window of
-    /// data, or in slow start if at least half of it was in flight. This is the rule of Linux
-    /// (`tcp_is_cwnd_limited`); the principle is that of RFC 2861, 3, and RFC 9002, 7.8.
+    /// Lets the congestion window grow only while it is used; if false, it grows at every ACK of
+    /// new data (RFC 5681 to the letter). The window is used if it stopped the sender during the
+    /// last window of data, or in slow start if at least half of it was in flight. This is the rule
+    /// of Linux (`tcp_is_cwnd_limited`); the principle is that of RFC 2861, 3, and RFC 9002, 7.8.
     cwnd_validation: Kind::Flag => [window.cwnd_validation], idle USE;
     /// Upper bound of the congestion window, without recovery's inflation.
     cwnd_limit: Kind::Choice(CWND_LIMIT) => [window.cwnd_limit], idle USE;
@@ -128,15 +128,15 @@ keys! {
     pacing_ss_ratio: RATIO => (|c| c.window.pacing.as_mut().map(|p| &mut p.slow_start)), needs PACING, idle PACED;
     /// The multiple otherwise (Linux: `tcp_pacing_ca_ratio`).
     pacing_ca_ratio: RATIO => (|c| c.window.pacing.as_mut().map(|p| &mut p.avoidance)), needs PACING, idle PACED;
-    /// Paced segments leave in super-packets, as from Linux with TSO (`tcp_tso_autosize`): as many
-    /// segments at once as the pacing rate sends in 1/1024 s, at least 2 and at most 64 KiB. Paths
-    /// with a short round trip get larger ones. Without pacing, the segments that an ACK releases
-    /// leave at once in any case.
+    /// Paced segments leave in super-packets, as from Linux with TSO (`tcp_tso_autosize`). A
+    /// super-packet has the segments that the pacing rate sends in 1/1024 s, at least 2 segments
+    /// and at most 64 KiB. Paths with a short round trip get larger super-packets. Without pacing,
+    /// the segments that an ACK releases leave at once in any case.
     tso: Kind::Flag => [window.tso], idle RELEASED;
     /// Growth of the window per ACK. "off": at most one segment in slow start; MSS * MSS / cwnd in
-    /// congestion avoidance, in whole bytes and at least one (RFC 5681). "acks": as "off", but
-    /// fractions of a byte add up, so that a window of ACKs adds one segment. A number is L of RFC
-    /// 3465: an ACK counts the bytes that it acknowledges, in slow start at most L segments.
+    /// congestion avoidance, in whole bytes and at least one (RFC 5681). "acks": as "off", with
+    /// fractions of a byte added up, so that a window of ACKs adds one segment. A number is L of
+    /// RFC 3465: growth follows the acknowledged bytes, in slow start at most L segments per ACK.
     /// "unlimited": as in Linux, without L.
     byte_counting: Kind::Or(COUNTINGS, &Kind::Count(1, 1_000)) => {
         get |c| uses_input(&c.congestion, Input::ByteCounting).then_some(c.window.byte_counting.value());

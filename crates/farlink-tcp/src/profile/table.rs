@@ -14,7 +14,7 @@ pub struct Profile {
     pub summary: &'static str,
     /// Software versions from which the values were read.
     pub source: &'static str,
-    /// TCPs that both the kernel and the table of variants have; `None` for all rows.
+    /// TCPs in the kernel and in the table of variants; `None` for all rows.
     pub members: Option<&'static [Member]>,
     /// Default TCP of the family.
     pub usual: &'static str,

@@ -120,7 +120,7 @@ impl Autotune {
     }
 
     /// Estimates the RTT without timestamps. A window of data takes at least a round trip, so the
-    /// least of these times is an upper bound.
+    /// shortest time for a window is an upper bound.
     fn time_window(&mut self, now: Instant, nxt: Offset, window: u64) {
         if let Some((end, at)) = self.round {
             if nxt < end {

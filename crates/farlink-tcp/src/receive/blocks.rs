@@ -64,8 +64,8 @@ impl Recent {
 }
 
 impl Receiver {
-    /// Returns up to `most` SACK blocks: first the range of the latest arrival, then those reported
-    /// before it (RFC 2018, 4).
+    /// Returns up to `most` SACK blocks: first the range of the latest arrival, then ranges
+    /// reported earlier (RFC 2018, 4).
     pub(crate) fn sack_blocks(&mut self, most: usize) -> SackBlocks {
         let mut out = SackBlocks::default();
         let (nxt, irs) = (self.nxt, self.irs);

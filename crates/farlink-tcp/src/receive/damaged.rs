@@ -5,8 +5,8 @@ use super::Receiver;
 use crate::seq::Offset;
 
 impl Receiver {
-    /// Notes that `[start, end)` was damaged on its way. Returns whether the data is missing: it
-    /// lies in the window and has not arrived.
+    /// Records that `[start, end)` was damaged on its way. Returns whether the data is in the
+    /// window and still missing.
     pub(crate) fn note_damaged(&mut self, start: Offset, end: Offset) -> bool {
         let inside = start >= self.nxt && start < self.edge && start < end;
         let arrived = || {

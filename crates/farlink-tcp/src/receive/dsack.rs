@@ -45,11 +45,11 @@ impl Receiver {
     }
 
     /// Returns up to `most` blocks to report. A duplicate comes first, and only once. If it lies
-    /// above the cumulative ACK, the range around it follows, which marks it as a D-SACK (RFC 2883,
-    /// 4).
+    /// above the cumulative ACK, the range around it follows, to mark the first block as a D-SACK
+    /// (RFC 2883, 4).
     pub(crate) fn report(&mut self, most: usize) -> SackBlocks {
         let nxt = self.nxt;
-        // A duplicate above the ACK needs two blocks; alone it would read as an ordinary SACK
+        // A duplicate above the ACK needs two blocks, because alone it looks like an ordinary SACK
         // block.
         let fits = |&mut (left, _): &mut (Offset, Offset)| left < nxt || most >= 2;
         let holes = self.holes.as_deref_mut();
@@ -114,7 +114,7 @@ mod tests {
         arrives(&mut r, 1001, 500);
         assert_eq!(arrives(&mut r, 1, 500), [(1, 501), (1001, 1501)]);
         assert_eq!(arrives(&mut r, 1501, 500), [(1001, 2001)]);
-        // The duplicate lies above the ACK, so that the range around it follows as second block.
+        // The duplicate lies above the ACK, so the range around it is the second block.
         assert_eq!(arrives(&mut r, 1001, 500), [(1001, 1501), (1001, 2001)]);
     }
 

@@ -9,8 +9,9 @@ const FEW: usize = 16;
 /// Ranges `[start, end)`: sorted, disjoint, not adjacent. Every operation takes logarithmic time in
 /// their number.
 ///
-/// Up to [`FEW`] ranges, the usual case, are in a list, which is faster than a tree and takes fewer
-/// cache lines. A hostile peer may create as many as fit the window, so more go into a tree.
+/// Up to [`FEW`] ranges, the usual case, are in a list, which is faster than a tree and uses fewer
+/// cache lines. A hostile peer may create a range at every second byte of the window, so larger
+/// numbers go into a tree.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges {
     /// Ranges, while the tree is empty.

@@ -79,7 +79,7 @@ fn out_of_order_ranges_are_bounded_by_the_buffer() {
     });
     let began = r.most_ranges();
     for at in 0..200_000 {
-        // Inserts alternately at both ends, so that neither end is the cheap case.
+        // Ranges are inserted at both ends alternately, so that neither end has an advantage.
         let start = if at % 2 == 0 {
             2 + 2 * at
         } else {

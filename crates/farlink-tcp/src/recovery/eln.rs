@@ -12,7 +12,7 @@ use crate::record::{Mark, Record, Recorder};
 use crate::time::Instant;
 
 impl Flight {
-    /// Processes a marked ACK; `duplicate` is set if it would count as a duplicate ACK.
+    /// Processes a marked ACK; `duplicate` is set if it is a duplicate ACK apart from the mark.
     pub(crate) fn on_marked_ack(&mut self, now: Instant, duplicate: bool, recorder: &mut Recorder) {
         if duplicate {
             recorder.emit(now, Record::DupAck);
@@ -20,7 +20,7 @@ impl Flight {
                 self.inflation += i64::from(self.mss);
             }
         }
-        // For one RTT marked ACKs refer to the original transmission; only later ones may report
+        // Marked ACKs refer to the original transmission for one RTT. Only later ones may report
         // the loss of the retransmission.
         let age = self.rtt.smooth_bound().unwrap_or_else(|| self.rto());
         if self.board.front_is_due(now, age) {

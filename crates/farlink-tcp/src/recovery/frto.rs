@@ -45,7 +45,7 @@ pub(crate) struct FrtoAck {
     pub(crate) newly_sacked: bool,
     /// Set for a duplicate ACK.
     pub(crate) duplicate: bool,
-    /// Set if there is new data that the peer's window allows, whatever cwnd is.
+    /// Set if the peer's window allows new data, independent of cwnd.
     pub(crate) fresh: bool,
     /// Set if the connection uses SACK (RFC 6675).
     pub(crate) sacking: bool,
@@ -131,7 +131,8 @@ impl Frto {
                     let max = flight.cc.ssthresh().max(flight.cc.cwnd());
                     flight.cc.collapse(max.min(3 * u64::from(flight.mss)));
                     if !ack.sacking {
-                        // Otherwise the new segments would stay in the pipe and fill the window.
+                        // If they were not marked lost, the new segments would stay in the pipe and
+                        // fill the window.
                         flight.board.lose_all();
                     }
                 }

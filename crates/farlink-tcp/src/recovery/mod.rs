@@ -117,8 +117,8 @@ impl LossRecovery {
         matches!(self, Self::Snack)
     }
 
-    /// Returns whether lost data is sent regardless of the window, because a SNACK named it: it is
-    /// not in the network, and the peer waits for it. After a time-out the window applies.
+    /// Returns whether lost data is sent regardless of the window. A SNACK named this data, so it
+    /// is not in the network and the peer waits for it. After a time-out the window applies.
     #[inline]
     pub(crate) fn sends_lost_at_once(&self, flight: &Flight) -> bool {
         self.uses_snack() && !flight.loss.after_timeout

@@ -1,9 +1,9 @@
 //! Negative acknowledgments of a base station: retransmits data of a mobile host that the radio
 //! link lost, without reducing the window (Balakrishnan, Seshan, Amir, Katz 1995; west1997, 2.6).
 //!
-//! The named holes are certainly lost, because the radio link keeps the order. The peer's duplicate
-//! ACKs for such a hole arrive later. They are no sign of congestion for SRTT + 4 RTTVAR after the
-//! retransmission, and each inflates the window by one segment, because one has left the network.
+//! The named holes are certainly lost, because the radio link keeps the order. Duplicate ACKs for
+//! such a hole arrive later. For SRTT + 4 RTTVAR after the retransmission they are no sign of
+//! congestion. Each inflates the window by one segment, because one segment has left the network.
 
 use crate::flight::Flight;
 use crate::reason::Reason;

@@ -18,8 +18,8 @@ pub(crate) struct NewReno {
     partial_acks: u32,
     /// SND.UNA before the last ACK of new data (4.1).
     pub(super) previous_ack: Offset,
-    /// Set if the last new ACK echoes the timestamp of the segment's latest transmission, so that
-    /// this transmission was not spurious (4.2).
+    /// Set if the last new ACK echoes the timestamp of the segment's latest transmission, which
+    /// shows that this transmission was necessary (4.2).
     pub(crate) echo_of_latest: bool,
 }
 
@@ -92,7 +92,7 @@ impl NewReno {
             flight.end_recovery(now, window, recorder);
             return true;
         }
-        // Partial ACK: deflate the window by the bytes acknowledged, add one MSS if they are at
+        // Partial ACK: deflate the window by the acknowledged bytes, add one MSS if those are at
         // least one MSS, and retransmit the next hole.
         if !flight.set_by_controller(now, new, None) {
             flight.inflation -= new.bytes();

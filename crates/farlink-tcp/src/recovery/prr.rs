@@ -151,8 +151,8 @@ impl Before {
 mod tests {
     use super::*;
 
-    /// Example of RFC 6937, 3.1, in units of segments: twenty in flight, two more by limited
-    /// transmit, ssthresh 10. Each ACK reports one segment.
+    /// Example of RFC 6937, 3.1, in segments: twenty in flight, two more by limited transmit,
+    /// ssthresh 10. Each ACK reports one segment.
     struct Example {
         prr: Prr,
         pipe: u64,
@@ -211,7 +211,7 @@ mod tests {
                 sent[..17],
                 [1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0]
             );
-            // From here on pipe = ssthresh, and each ACK releases one segment.
+            // After this point pipe = ssthresh, and each ACK releases one segment.
             assert_eq!(run[17..], [(9, 1), (9, 1)]);
             assert_eq!(example.pipe, 10);
         }

@@ -222,7 +222,7 @@ impl Rack {
         recorder: &mut Recorder,
     ) {
         let last = flight.board.last().map(|(_, s)| s.at);
-        // 7.3: only one probe at a time, and only if an RTT was sampled since the last one.
+        // 7.3: only one probe at a time, and only if there was an RTT sample since the last probe.
         if self.tlp.end.is_none() && self.tlp.sampled && (last.is_some() || fresh) {
             self.tlp.due = true;
             self.tlp.repeats = last;
@@ -257,9 +257,9 @@ impl Rack {
             let rto_at = flight.timers.at(Timer::Retransmission);
             flight.timers.set(Timer::Retransmission, rto_at.max(at));
         }
-        // Lost segments above the end of a recovery begin the next one (tcp_input.c:
+        // Lost segments above the end of a recovery begin the next recovery (tcp_input.c:
         // `tcp_time_to_recover`), but only if the controller owns the recovery window. Other
-        // controllers would reduce their window twice for losses that RFC 8985 assigns to the
+        // controllers would reduce their window twice, because RFC 8985 assigns these losses to the
         // recovery that detected them.
         let board = &flight.board;
         let left_over = || {
@@ -309,7 +309,7 @@ impl Rack {
         }
         self.tlp.end = None;
         self.tlp.repeats = None;
-        // The probe repaired a loss, which reduces the window, unless losses are attributed to
+        // The probe repaired a loss. The window is reduced, unless losses are attributed to
         // corruption.
         if let Some(sent_at) = repeats
             && !both_arrived

@@ -1,9 +1,9 @@
 //! SNACK recovery: retransmits the holes that the peer names (SCPS-TP, CCSDS 714.0-B, and its
 //! reference implementation).
 //!
-//! Duplicate ACKs and the fine time-out of Vegas also detect losses. A recovery lasts until all
-//! data outstanding at its start is acknowledged, so that ACKs of data behind several holes can
-//! release new data.
+//! Duplicate ACKs and Vegas' fine time-out also detect losses. A recovery lasts until all data
+//! outstanding at its start is acknowledged. ACKs of data behind several holes can then release new
+//! data.
 
 use super::loss::NewAck;
 use crate::config::SnackForm;

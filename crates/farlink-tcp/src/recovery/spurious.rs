@@ -37,8 +37,8 @@ pub(super) struct Episode {
     pub(super) retransmitted: Option<Instant>,
     /// Set once an ACK of new data has arrived, after which Eifel no longer applies.
     pub(super) eifel_done: bool,
-    /// Retransmitted data not yet reported as duplicate: start of a segment, its end, and the
-    /// number of its retransmissions.
+    /// Retransmitted data not yet reported as duplicate: start and end of a segment, and the number
+    /// of its retransmissions.
     pub(super) unreported: Map<Offset, (Offset, u32)>,
 }
 

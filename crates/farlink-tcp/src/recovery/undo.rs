@@ -10,8 +10,8 @@ use crate::seq::{Offset, Seq};
 use crate::time::Instant;
 use farlink_small::Map;
 
-/// Returns the duplicate range in the first SACK block of an ACK, if the block reports one. It does
-/// if it lies below the acknowledgment number or inside the second block (RFC 2883, 4).
+/// Returns the duplicate range in the first SACK block of an ACK, if that block reports one. The
+/// block then lies below the acknowledgment number or inside the second block (RFC 2883, 4).
 pub(crate) fn duplicate_report(
     blocks: &SackBlocks,
     isn: Seq,
@@ -41,9 +41,9 @@ impl Flight {
         let (una, max) = (self.board.una(), self.board.max());
         if let Some(episode) = &mut self.loss.spurious.episode
             && una < episode.end
-            // With Eifel each time-out that begins a recovery is checked (RFC 3522), so it begins a
-            // new episode. With D-SACK the old episode continues, because D-SACK may undo all of
-            // it.
+            // With Eifel each time-out that begins a recovery is checked (RFC 3522), and therefore
+            // begins a new episode. With D-SACK the old episode continues, because D-SACK may undo
+            // all of it.
             && !(detection.eifel && !detection.dsack && episode.eifel_done)
         {
             episode.end = max;
@@ -145,8 +145,8 @@ impl Flight {
     }
 
     /// Undoes the reductions of an episode, and clears all lost marks. If `response` is set (RFC
-    /// 4015, 3, steps 4 and 5, after a time-out), cwnd becomes FlightSize + `response`, the bytes
-    /// that the ACK acknowledged. Returns whether there was an episode.
+    /// 4015, 3, steps 4 and 5, after a time-out), cwnd becomes FlightSize plus `response`, which is
+    /// the number of bytes that the ACK acknowledged. Returns whether there was an episode.
     ///
     /// Linux (`tcp_try_undo_loss`) has no such response: it restores cwnd and ssthresh, and the
     /// estimator of [`RtoAlgorithm::Linux`] continues with its samples.

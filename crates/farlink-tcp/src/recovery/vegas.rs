@@ -42,8 +42,8 @@ pub(super) fn after_new_ack(flight: &mut Flight, now: Instant, recorder: &mut Re
     }
 }
 
-/// Handles a time-out of the retransmission timer if that uses the fine time-out: retransmits the
-/// first segment, and reduces the window as for any loss (leung1998, 6.2).
+/// Handles a time-out of a retransmission timer that uses the fine time-out. Retransmits the first
+/// segment, and reduces the window as for any loss (leung1998, 6.2).
 pub(crate) fn on_timeout(flight: &mut Flight, now: Instant, recorder: &mut Recorder) {
     retransmit(flight, now, Reason::Timeout, recorder);
 }

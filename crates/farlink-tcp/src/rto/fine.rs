@@ -12,7 +12,7 @@ const CHECKED_ACKS: u32 = 2;
 /// path without delay.
 const MIN_TIMER: Interval = Interval::from_millis(1);
 
-/// Fine-grained time-out, used beside the RTO or instead of it.
+/// Fine-grained time-out, used in addition to the RTO or in its place.
 #[derive(Debug)]
 pub(crate) struct FineTimeout {
     estimator: RttEstimator,
@@ -22,8 +22,8 @@ pub(crate) struct FineTimeout {
     granularity: Interval,
     /// Number of new ACKs at which the fine time-out is still checked.
     checks: u32,
-    /// First unacknowledged segment, if retransmitted: its end, and the time of its transmission
-    /// before the last.
+    /// First unacknowledged segment, if retransmitted: its end, and the time of its second-last
+    /// transmission.
     again: Option<(Offset, Instant)>,
     /// SND.MAX when a retransmitted segment was first acknowledged since the last sample.
     ambiguous: Option<Offset>,
@@ -54,13 +54,12 @@ impl FineTimeout {
     /// `sent`; `max` is SND.MAX.
     ///
     /// A segment sent once gives a sample. Karn's rule takes no sample from a retransmitted
-    /// segment, and keeps the backoff until a sample is taken. The fine time-out does not back off,
+    /// segment, and keeps the backoff until the next sample. The fine time-out does not back off,
     /// so a time-out below the RTT would last forever: each segment is retransmitted before its
     /// ACK, and none gives a sample. Therefore, after a whole window without a sample, the ACK is
-    /// attributed to the transmission before the last. Until the next sample the time-out is at
-    /// least the age of that transmission. It rises at most by the time since the last
-    /// transmission. The age is not used as a sample, because time-outs of lost segments would then
-    /// count as RTTs.
+    /// attributed to the second-last transmission. Until the next sample the time-out is at least
+    /// the age of that transmission, but rises at most by the time since the last transmission. The
+    /// age is not used as a sample, because time-outs of lost segments would then become RTTs.
     ///
     /// Before the first sample only the coarse, backed-off RTO exists, so the first ACK of a
     /// retransmitted segment is used at once. Otherwise a lost first window would be repaired by

@@ -135,7 +135,8 @@ mod tests {
         assert_eq!(linux.margin(), MS(1200));
     }
 
-    /// A sample 32 ms above the mean adds 32 - 4 ms; one as far below adds an eighth of that.
+    /// A sample 32 ms above the mean adds 32 - 4 ms. An equal distance below the mean adds an
+    /// eighth of that.
     #[test]
     fn a_sample_below_the_mean_raises_the_deviation_by_an_eighth() {
         let deviation = |rtt| {

@@ -1,8 +1,8 @@
 //! Fast paths of the scoreboard, for speed alone. They apply while nothing is lost or SACKed and no
 //! observer needs each segment.
 //!
-//! They equal [`Scoreboard::sent`] and [`Scoreboard::acknowledge_any`].
-//! `fast_paths_equal_the_general_paths` in `tests/faults.rs` compares both to the bit.
+//! Both functions equal [`Scoreboard::sent`] and [`Scoreboard::acknowledge_any`].
+//! `fast_paths_equal_the_general_paths` in `tests/faults.rs` compares the results to the bit.
 
 use super::{Acked, EVER_RETX, Scoreboard, Sent};
 use crate::seq::Offset;

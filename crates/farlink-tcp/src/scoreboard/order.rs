@@ -1,8 +1,8 @@
 //! Transmissions in the order of time, for RACK (RFC 8985).
 //!
-//! Each entry finds its scoreboard record by index and send time. An entry whose segment was
-//! acknowledged, marked lost or resent is stale, and is dropped when it reaches the end of its
-//! list. The cost per entry is therefore constant, however many ACKs arrive meanwhile.
+//! Each entry finds its scoreboard record by index and send time. An entry is stale if its segment
+//! was acknowledged, marked lost or resent, and is dropped when it reaches the end of its list. The
+//! cost per entry is therefore constant, independent of the ACKs in between.
 
 use super::{LOST, RETX, SACKED, Scoreboard};
 use crate::config::RackRtt;
@@ -25,7 +25,8 @@ struct Entry {
 pub(crate) struct TimeOrder {
     /// Transmissions with no later transmission known to be delivered.
     ahead: VecDeque<Entry>,
-    /// Transmissions overtaken by a delivered later one, whose reordering window has not expired.
+    /// Transmissions before a later one that was already delivered, while their reordering window
+    /// has not expired.
     overtaken: VecDeque<Entry>,
     ack: CurrentAck,
     delivery: Delivery,
@@ -47,9 +48,9 @@ struct CurrentAck {
 pub(crate) struct Delivery {
     /// Latest transmission that the ACK certainly delivered.
     pub(crate) latest: Option<Sending>,
-    /// Delivered segment with the highest sequence number, among the cumulatively acknowledged ones
-    /// if there are any: whether it is cumulatively acknowledged, the position after it, and its
-    /// send time.
+    /// Delivered segment with the highest sequence number. Cumulatively acknowledged segments have
+    /// precedence. The fields are whether it was cumulatively acknowledged, the position after it,
+    /// and its send time.
     pub(crate) last: Option<(bool, Offset, Instant)>,
     /// Position after the highest segment.
     pub(crate) highest: Offset,
@@ -64,7 +65,7 @@ pub(crate) struct Delivery {
 pub(crate) struct TimeLosses {
     /// Send time of the first newly lost segment.
     pub(crate) lost: Option<Instant>,
-    /// Time at which the last overtaken segment is lost unless it is delivered by then.
+    /// Time at which the last overtaken segment is declared lost if not yet delivered.
     pub(crate) again_at: Option<Instant>,
 }
 
@@ -111,7 +112,7 @@ impl TimeOrder {
         if last.is_none_or(|last| last <= entry.sending) {
             self.ahead.push_back(entry);
         } else {
-            // Among transmissions at the same time the one with the lower end counts as earlier.
+            // Of two transmissions at the same time, the one with the lower end is the earlier.
             let i = self.ahead.partition_point(|e| e.sending <= entry.sending);
             self.ahead.insert(i, entry);
         }
@@ -266,7 +267,7 @@ impl Scoreboard {
         len
     }
 
-    /// Returns whether the transmission is the last of its record, and neither delivered nor
+    /// Returns whether the transmission is the last of its record, and is neither delivered nor
     /// presumed lost.
     fn in_flight(&self, entry: &Entry) -> bool {
         let i = entry.index.checked_sub(self.first);
@@ -386,8 +387,8 @@ mod tests {
         assert_eq!((report.lost, report.again_at), (Some(at(0)), Some(at(24))));
     }
 
-    /// RFC 8985, 6.2, step 2: the echoed timestamp is older than the retransmission, or the RTT
-    /// would be below the least RTT of the path.
+    /// RFC 8985, 6.2, step 2: a retransmission is not delivered if the echoed timestamp is older,
+    /// or if the RTT would be below the path's least RTT.
     #[test]
     fn retransmission_counts_as_delivered_only_with_plausible_rtt() {
         let latest = |echoed: Option<u64>, min_rtt, now| {

@@ -97,8 +97,8 @@ fn front_is_due_once_per_round_trip() {
     b.sent_again(i, at(10));
     assert!(!b.front_is_due(at(14), ns(5)));
     assert!(b.front_is_due(at(15), ns(5)));
-    // After another loss the front is not in flight, and so not due; `clear_losses` returns it into
-    // flight.
+    // After another loss the front is not in flight, and therefore not due. `clear_losses` returns
+    // it to the flight.
     b.lose_all();
     assert!(!b.front_is_due(at(99), ns(5)));
     b.clear_losses();
@@ -134,8 +134,8 @@ fn retransmitted_segment_gives_no_rtt_sample() {
 
 #[test]
 fn segment_sacked_earlier_gives_no_rtt_sample() {
-    // The segment at 200 arrived long before this ACK, which the hole below delayed. The time from
-    // its transmission until now is no RTT.
+    // The segment at 200 arrived long before this ACK, which was delayed by the hole below. The
+    // time since its transmission is therefore no RTT.
     let mut b = board(3);
     b.sack(200, 300);
     assert_eq!(b.acknowledge(100).sample_from, Some(Instant::from_nanos(0)));
@@ -297,7 +297,8 @@ fn next_hole_returns_holes_in_order_below_highest_sack() {
     b.check();
 }
 
-/// A retransmitted segment gives no RTT, whichever copy was SACKed or acknowledged (Karn).
+/// A retransmitted segment gives no RTT. It does not matter which copy was SACKed or acknowledged
+/// (Karn).
 #[test]
 fn rate_sample_rtt_excludes_retransmitted_segments() {
     let at = |n| Instant::from_nanos(n);

@@ -3,7 +3,7 @@
 /// Reason why no segment may be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BlockedOn {
-    /// There is no data to send, or Nagle's algorithm delays it.
+    /// No data to send, or only data that Nagle's algorithm delays.
     Idle,
     /// The peer's window is too small, and ACKs of data in flight will open it.
     Peer,

@@ -41,8 +41,8 @@ impl Sender {
         self.last_sent.max(self.flight.timer_restarted)
     }
 
-    /// Returns whether everything is sent and acknowledged and no probe is due, as at the receiving
-    /// end. [`Self::choose`] would come to the same result after more checks.
+    /// Returns whether all data is sent and acknowledged and no probe is due, as at the receiving
+    /// end. [`Self::choose`] gives the same result after more checks.
     #[inline]
     pub(super) fn only_receives(&self, now: Instant) -> bool {
         let max = self.flight.board.max();
@@ -143,8 +143,8 @@ impl Sender {
                 return Ok((self.again(sent).because(Reason::SackHole), Some(i)));
             }
             // NextSeg, rule (4), restricted to its purpose, the end of the data. Taken literally,
-            // the rule would send a segment twice in each recovery of a flow that the peer's window
-            // limits.
+            // the rule would send one segment twice in each recovery of a flow that the peer's
+            // window limits.
             if self.flight.board.max() >= self.buffer.end()
                 && self.recovery.may_rescue(self.flight.board.una())
                 && let Some((i, sent)) = self.flight.board.last_hole()
@@ -180,7 +180,7 @@ impl Sender {
             .ok_or(BlockedOn::Idle)
     }
 
-    /// Chooses new data. `syn` is the sequence space of a SYN in flight, which takes no window.
+    /// Chooses new data. `syn` is the sequence space of a SYN in flight, which uses no window.
     #[inline(always)] // called for each segment; elsewhere only before the handshake
     fn choose_new(&mut self, now: Instant, syn: u64) -> Result<Chunk, BlockedOn> {
         let max = self.flight.board.max();
@@ -237,8 +237,8 @@ impl Sender {
         let len = if probe {
             let unsent = self.buffer.end().saturating_sub(start);
             let usable = self.flight.assumed_edge().saturating_sub(start);
-            // With a zero window the probe has one byte. With a small window it has as many bytes
-            // as fit: the override of silly-window avoidance.
+            // With a zero window the probe has one byte. With a small window the probe fills it, as
+            // the override of silly-window avoidance.
             unsent.min(usable.clamp(1, u64::from(self.flight.mss))) as u32
         } else {
             len

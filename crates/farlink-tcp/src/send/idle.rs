@@ -10,7 +10,7 @@ use crate::time::{Instant, Interval};
 pub(super) struct Idle {
     /// Initial window in bytes; `None` if the window is not restarted.
     window: Maybe<u64>,
-    /// Last transmission before the pause whose restart was done, so that each pause restarts once.
+    /// Last transmission before the pause that was handled, so that each pause causes one restart.
     handled: Maybe<Instant>,
 }
 

@@ -24,8 +24,8 @@ fn segments(rate: u64, min_rtt: Option<Interval>, mss: u64) -> u16 {
 }
 
 impl Sender {
-    /// Sets the time before which the next segment must not be sent, by the controller's rate or by
-    /// that of its window. Returns whether pacing is active.
+    /// Computes the earliest time of the next segment, from the controller's rate or from its
+    /// window. Returns whether pacing is active.
     #[inline(always)] // called for each segment
     pub(super) fn pace(&mut self, now: Instant, chunk: &Chunk) -> bool {
         let own = self.flight.cc.pacing_rate();
@@ -89,9 +89,10 @@ impl Sender {
 mod tests {
     use super::*;
 
-    /// Linux by hand at an MSS of 1,448 bytes: 100 Mbit/s are 12,207 bytes per 1/1024 s, 8 segments.
-    /// 10 Mbit/s are less than one, so 2; 1 Gbit/s are limited to 64 KiB, 45 segments. At a least
-    /// RTT of 1,024 us 64 KiB are halved twice, which adds 16,384 bytes, and below that once.
+    /// Linux by hand at an MSS of 1,448 bytes. 100 Mbit/s are 12,207 bytes per 1/1024 s, which
+    /// gives 8 segments. 10 Mbit/s are less than one segment, which gives 2, and 1 Gbit/s are
+    /// limited to 64 KiB, which is 45 segments. At a least RTT of 1,024 us 64 KiB are halved twice,
+    /// which adds 16,384 bytes; below that RTT they are halved once.
     #[test]
     fn super_packets_have_the_size_of_linux() {
         let far = Some(Interval::from_millis(100));

@@ -26,8 +26,8 @@ pub(super) fn len(option: AccEcnOption) -> usize {
     2 + FIELD_LEN * option.fields().len()
 }
 
-/// Parses the option. Of another length than those of table 5 the whole fields count, and the rest
-/// is padding.
+/// Parses the option. If its length is not in table 5, the whole fields are used, and the rest is
+/// padding.
 pub(super) fn read(kind: u8, value: &[u8]) -> AccEcnOption {
     let order = if kind == ECT0_FIRST {
         FieldOrder::Ect0First

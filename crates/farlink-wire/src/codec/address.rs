@@ -40,8 +40,8 @@ pub fn node_address(node: NodeId) -> Ipv4Addr {
     Ipv4Addr::new(10, x, y, z)
 }
 
-/// Returns the IPv6 address of a node: fd66:6172:6c6b::1 for the first, and so on, in a network of
-/// its own (RFC 4193).
+/// Returns the IPv6 address of a node: fd66:6172:6c6b::1 for the first node, and so on, in a local
+/// network (RFC 4193).
 pub fn node_address6(node: NodeId) -> Ipv6Addr {
     let [high, low] = [
         node.0.wrapping_add(1) >> 16,

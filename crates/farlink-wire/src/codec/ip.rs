@@ -105,7 +105,7 @@ fn flow_label(addresses: Addresses, protocol: u8, ports: (u16, u16)) -> u32 {
     ((hash >> 20 ^ hash) & MASK).max(1)
 }
 
-/// Turns the bytes of a whole packet into those of a fragment (RFC 791, 3.2; RFC 8200, 4.5).
+/// Changes the bytes of a whole packet into those of a fragment (RFC 791, 3.2; RFC 8200, 4.5).
 ///
 /// Returns an error if a fragment header cannot express the offset.
 pub(super) fn cut_out(bytes: &mut Vec<u8>, packet: &Packet, piece: Piece) -> Result<(), WireError> {

@@ -6,8 +6,8 @@ use super::wireless;
 use arrayvec::ArrayVec;
 use farlink_tcp::{Extra, FastOpenCookie, Options, SackBlock, SackBlocks, Seq, Timestamps};
 
-/// Maximum length of the options of a TCP header: its length field allows fifteen words of four
-/// bytes, and five words are fixed.
+/// Maximum length of the options of a TCP header. Its length field allows fifteen words of four
+/// bytes, and five of them are fixed.
 pub const MAX_OPTIONS_LEN: u32 = 40;
 
 pub(super) const END: u8 = 0;
@@ -67,8 +67,8 @@ pub(super) fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN
     out
 }
 
-/// Parses options. An option with a wrong length, or one beyond the end of the header, makes the
-/// segment malformed (RFC 9293, 3.1, MUST-7).
+/// Parses options. An option of wrong length, or beyond the end of the header, makes the segment
+/// malformed (RFC 9293, 3.1, MUST-7).
 pub(super) fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
     let mut options = Options::default();
     let mut at = 0;
@@ -120,7 +120,7 @@ pub(super) fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
     Ok(options)
 }
 
-/// Parses Fast Open. A cookie of another valid length counts as a cookie request; a cookie of
+/// Parses Fast Open. A cookie of another valid length is treated as a cookie request. A cookie of
 /// invalid length is ignored (RFC 7413, 4.1.1).
 fn take_fast_open(options: &mut Options, value: &[u8]) {
     match (<[u8; 8]>::try_from(value), value.len()) {

@@ -41,7 +41,7 @@ pub fn rewrite(raw: &mut Raw, old: &Segment, new: &Segment) -> Result<(), WireEr
     Ok(())
 }
 
-/// Encodes `options`, and after them the options of `own` that the decoder does not know.
+/// Encodes `options`, followed by the options of `own` that the decoder does not know.
 fn merged(own: &[u8], options: &Options) -> Result<Vec<u8>, WireError> {
     let room = MAX_OPTIONS_LEN as usize;
     let expected = options.wire_len();

@@ -141,7 +141,7 @@ fn fitting() -> impl Strategy<Value = Packet> {
     })
 }
 
-/// Returns `segment` as `decode` returns it: a body without contents becomes zeros.
+/// Returns `segment` in the form that `decode` returns: a body without contents becomes zeros.
 fn with_zeros(segment: &Segment) -> Segment {
     let mut segment = segment.clone();
     if segment.body.bytes().is_none() && !segment.body.is_empty() {
@@ -325,7 +325,7 @@ fn ecn_is_in_the_lower_bits_of_type_of_service() {
         packet.set_ecn(ecn);
         let bytes = bytes_of(&packet);
         assert_eq!(bytes[1], tos);
-        // By RFC 1624, the checksum falls by as much as the field rises.
+        // By RFC 1624, the checksum falls by the same amount as the field rises.
         assert_eq!(bytes[10..12], (0x26c3 - u16::from(tos)).to_be_bytes());
     }
 }
@@ -347,7 +347,7 @@ fn lower_effort_is_in_the_upper_bits_of_type_of_service() {
     let mut bytes = bytes_of(&packet);
     // RFC 8622, 5: codepoint 000001, followed by the two bits of ECN.
     assert_eq!(bytes[1], 0b0000_0110);
-    // All other codepoints stand for classes that farlink does not model.
+    // All other codepoints are classes that farlink does not model.
     bytes[1] = 0b1011_1010;
     mend(&mut bytes);
     assert_eq!(decode(&bytes).unwrap().1.priority, Priority::Normal);

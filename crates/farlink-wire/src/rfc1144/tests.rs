@@ -121,7 +121,7 @@ impl Ends {
         form
     }
 
-    /// Sends a header, and returns the compressed bytes. Fails if it is sent in another form.
+    /// Sends a header, and returns the compressed bytes. Fails if the header is sent uncompressed.
     fn compressed(&mut self, fields: &Fields) -> Vec<u8> {
         match self.cross(fields) {
             Form::Compressed(bytes) => bytes.to_vec(),
@@ -351,8 +351,8 @@ fn least_recently_used_slot_is_replaced() {
     assert_eq!(ends.cross(&all[1]), Form::Uncompressed(0));
 }
 
-/// After a lost packet, the decompressed headers are wrong by its differences. The sender's
-/// retransmission has a lower sequence number, so it is sent uncompressed.
+/// After a lost packet, the decompressed headers are wrong by that packet's differences. The
+/// sender's retransmission has a lower sequence number, so it is sent uncompressed.
 #[test]
 fn loss_corrupts_headers_until_an_uncompressed_packet() {
     let (mut ends, mut fields) = begun();
@@ -539,9 +539,9 @@ proptest! {
         }
     }
 
-    /// With any losses nothing panics, and uncompressed headers are right. A compressed header is
-    /// right if the last header of its connection was right, and no packet of the connection was
-    /// lost since then.
+    /// No losses cause a panic, and uncompressed headers are right. A compressed header is right if
+    /// the last header of its connection was right, and no packet of the connection was lost since
+    /// then.
     #[test]
     fn uncompressed_packet_resynchronises_both_ends(
         steps in proptest::collection::vec((step(), any::<bool>()), 1..120),

@@ -77,9 +77,8 @@ fn marked_losses_do_not_halve_the_window() {
     );
 }
 
-/// An agent that is always off does not change the run: it has the same events as without agents,
-/// and its hops are fused. If the agent is switched on later, it gets reports of its link's
-/// departures.
+/// An agent that is always off does not change the run: the events are those without agents, and
+/// hops are fused. An agent that is switched on later gets reports of its link's departures.
 #[test]
 fn agent_always_off_leaves_events_and_fusing_unchanged() {
     let monitor = Monitor::default();
@@ -315,7 +314,7 @@ fn split_agent_retransmits_only_on_the_lossy_half() {
     assert!(mean.unwrap() > 100e6, "{mean:?}");
 }
 
-/// All data arrives with the delay of the path, for either end as opener, either end as sender, and
+/// All data arrives with the delay of the path. Either end may open and either end may send, with
 /// one agent or two.
 #[test]
 fn data_arrives_whichever_end_opens_or_sends() {

@@ -1,13 +1,11 @@
 //! Fused hops: forwards a packet to the next link without an event for the arrival at the router.
 //!
-//! The arrival at a router affects only the next link. If the next link gets all its packets from
-//! one link, and nothing observes packets at the router, a packet offered to the first link is
-//! offered to the next link at once. Hops are not fused in traced runs, in emulations, and in
-//! networks with agents.
-//! networks with agents.
-//! The general way is an event for each arrival ([`World::handle`]). `hops/tests.rs` runs random
-//! scenarios in both ways, and compares all results bit by bit.
-//! scenarios both ways and compares all results to the bit.
+//! The arrival at a router affects only the next link. Suppose that the next link gets all its
+//! packets from one link, and that nothing observes packets at the router. A packet offered to the
+//! first link is then offered to the next link at once. Hops are not fused in traced runs, in
+//! emulations, and in networks with agents. The general way is an event for each arrival
+//! ([`World::handle`]). `hops/tests.rs` runs random scenarios in both ways, and compares all
+//! results bit by bit.
 
 use crate::event_queue::{Event, Kind};
 use crate::scenario::{Expanded, ExpandedFlow};

@@ -2,7 +2,7 @@
 //!
 //! A thousand flows do not fit into the fastest caches. Without prefetching, an arriving segment
 //! waits for memory three times: for its packet, for its end, and for the heap parts of this end.
-//! The order of the next arrivals on a link is known, so each arrival prefetches memory of later
+//! The order of the next arrivals on a link is known, so each arrival prefetches memory for later
 //! ones. Addresses are only read from memory that was prefetched before.
 //!
 //! The general way is none: memory is fetched when it is read. Prefetching changes only the run
@@ -18,11 +18,11 @@ const LARGE: usize = 512 << 10;
 
 /// Number of arrivals on the same link by which a packet is prefetched in advance.
 const PACKET: usize = 6;
-/// Number of arrivals on the same link by which a packet's receiving end, its counters and the
-/// options of its segment are prefetched in advance.
+/// Number of arrivals on the same link by which a prefetch precedes its packet. The prefetch covers
+/// the packet's receiving end, its counters and the options of its segment.
 const END: usize = 4;
-/// Number of arrivals on any link after which the heap parts of the prefetched end's connection,
-/// and the pieces of its flow's transit times, are prefetched.
+/// Number of arrivals on any link between the prefetch of an end and the prefetch of two more
+/// parts: the heap parts of its connection, and the pieces of its flow's transit times.
 const APART: usize = 2;
 /// Number of arrivals on any link after which the memory that these heap parts point to is
 /// prefetched.
@@ -89,7 +89,7 @@ impl World {
     }
 
     /// Returns the packet that arrives over a link after `others` further packets, and its
-    /// receiving end; `None` if it is not a packet of a TCP flow.
+    /// receiving end. Returns `None` if the packet does not belong to a TCP flow.
     #[inline(always)] // like `fast_prefetch`
     fn arrives_after(&self, link: LinkId, others: usize) -> Option<(PacketId, EndId)> {
         let number = self.links.arrives_after(link, others)?;

@@ -105,8 +105,8 @@ fn rho_is_sixty_a_second_between_one_and_sixty() {
 
 #[test]
 fn slow_start_adds_a_quarter_of_the_root_of_rho_in_each_subphase() {
-    // rho = 36: sqrt(36)/4 = 1.5. ssthresh is 40 segments, with bounds at 10 and 20; the peer's
-    // window is 64, with bounds at 16 and 32.
+    // rho = 36: sqrt(36)/4 = 1.5. ssthresh is 40 segments, which gives bounds at 10 and 20. The
+    // peer's window is 64, which gives bounds at 16 and 32.
     for (cwnd, flight) in [(8, 8), (12, 12), (18, 18), (24, 20)] {
         let mut a = adalr(&[], cwnd * MSS, 40 * MSS);
         assert_eq!(ack(&mut a, 600, flight * MSS, 1), 3 * MSS / 2, "{cwnd}");
@@ -126,8 +126,8 @@ fn slow_start_adds_a_quarter_of_the_root_of_rho_in_each_subphase() {
 
 #[test]
 fn gaps_of_slow_start_grow_as_reno_or_hold() {
-    // Gaps of Algorithm 1: (a) small cwnd, flight of a quarter or more; (b) large cwnd, small
-    // flight; (c) flight of half the peer's window or more.
+    // Cases that Algorithm 1 leaves open: (a) small cwnd, flight of a quarter or more; (b) large
+    // cwnd, small flight; (c) flight of half the peer's window or more.
     for (cwnd, flight) in [(8, 16), (10, 16), (24, 8), (36, 32)] {
         let mut a = adalr(&[], cwnd * MSS, 40 * MSS);
         assert_eq!(ack(&mut a, 600, flight * MSS, 1), MSS, "{cwnd}");
@@ -175,7 +175,7 @@ fn congestion_avoidance_adds_half_the_root_of_rho() {
     assert_eq!(grown(&[], 600, 31, 9, 9), 25); // branch 1, not past recover
     assert_eq!(grown(&[], 600, 31, 9, 10), 75); // branch 2, past recover
     assert_eq!(grown(&[], 600, 32, 9, 10), 25);
-    // Below the breakpoint growth is Reno's, or as printed: rho = 1 gives half of it.
+    // Below the breakpoint growth is Reno's. As printed, rho = 1 gives half of Reno's growth.
     assert_eq!(grown(&[], 10, 31, 0, 1), 25);
     let literal = &[("boost_below_breakpoint", Setting::Flag(true))];
     assert_eq!(grown(literal, 10, 31, 0, 1), 12);

@@ -1,6 +1,6 @@
 //! Allowance for aggregated ACKs (Linux, tcp_bbr.c: `bbr_update_ack_aggregation`).
 //!
-//! The bytes acknowledged above BtlBw times the elapsed time are added to cwnd, so that the sender
+//! The bytes acknowledged beyond BtlBw times the elapsed time are added to cwnd, so that the sender
 //! does not run dry between two bursts of ACKs.
 
 use crate::time::{Instant, Interval};

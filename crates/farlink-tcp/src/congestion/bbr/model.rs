@@ -4,8 +4,8 @@ use crate::congestion::RateSample;
 use crate::time::{Instant, Interval};
 use std::collections::VecDeque;
 
-/// Startup counts a round in which the bandwidth grew by less than this factor; `FULL_ROUNDS` such
-/// rounds in a row show a full pipe (4.3.2.2).
+/// Growth factor of the bandwidth in a Startup round. `FULL_ROUNDS` successive rounds below the
+/// factor show a full pipe (4.3.2.2).
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 
@@ -40,7 +40,7 @@ impl Round {
 pub(super) struct BandwidthFilter {
     /// Number of rounds for which a sample is kept.
     rounds: u64,
-    /// Round and rate of each sample; both decrease from back to front.
+    /// Round and rate of each sample. Both values decrease from back to front.
     pub(super) samples: VecDeque<(u64, f64)>,
 }
 

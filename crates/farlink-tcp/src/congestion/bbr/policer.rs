@@ -221,8 +221,8 @@ mod tests {
         };
         policer.on_event(&limited, true);
         assert!(!policer.sampling);
-        // An interval without a loss at its end is not evaluated, and rounds outside ProbeBW do not
-        // count as use of the rate.
+        // An interval that does not end with a loss is not evaluated. The use of the rate lasts a
+        // number of rounds, of which only those in ProbeBW count.
         rounds(&mut policer, 4, 3, 50_000);
         let end = Totals {
             lossy: false,

@@ -185,7 +185,7 @@ fn drain_ends_at_the_inflight_target() {
         d.round(RATE, 2 * PRODUCT);
     }
     assert_eq!(d.bbr.state, State::Drain);
-    // In Startup the quantum is 1 ms at 24 Mbit/s, in Drain and ProbeBW it is two segments; three
+    // The quantum is 1 ms at 24 Mbit/s in Startup, and two segments in Drain and ProbeBW; three
     // quanta are added.
     assert_eq!(d.bbr.ssthresh(), PRODUCT + 9001);
     assert_eq!(d.bbr.inflight(1.0, MSS), PRODUCT + HEADROOM);
@@ -310,8 +310,8 @@ fn a_rate_that_the_application_limited_counts_only_if_it_is_greater() {
     }
 }
 
-/// 4.1.2.3 compares with `<=`: an RTT equal to the least one renews it, which postpones `ProbeRTT`.
-/// If equal samples do not renew the least RTT, an empty queue does not postpone `ProbeRTT`.
+/// 4.1.2.3 compares with `<=`: an RTT equal to the least RTT renews it, which postpones `ProbeRTT`.
+/// If equal samples do not renew it, an empty queue does not postpone `ProbeRTT`.
 #[test]
 fn an_equal_rtt_renews_the_least_one_if_configured() {
     for (counts, renewed) in [(true, 11), (false, 1)] {

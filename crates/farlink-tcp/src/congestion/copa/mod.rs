@@ -2,9 +2,10 @@
 //!
 //! Arun, Balakrishnan, *Copa: Practical Delay-Based Congestion Control for the Internet*, NSDI
 //! 2018; section numbers are those of the paper. `dq = RTTstanding - RTTmin`, where `RTTstanding`
-//! is the least RTT of SRTT / 2 and `RTTmin` that of 10 s. At each ACK cwnd rises or falls by `v /
-//! (delta cwnd)` segments for each segment acknowledged, and the velocity `v` doubles while the
-//! direction stays. Against flows that fill the queue, delta itself follows AIMD ([`mode`]).
+//! is the least RTT of the last SRTT / 2, and `RTTmin` is the least of the last 10 s. Each ACK
+//! raises or lowers cwnd by `v / (delta cwnd)` segments per acknowledged segment. The velocity `v`
+//! doubles while the direction stays the same. Against flows that fill the queue, delta itself
+//! follows AIMD ([`mode`]).
 
 mod mode;
 
@@ -202,7 +203,7 @@ impl Copa {
         if rises && !used {
             return;
         }
-        // A velocity of the other direction would overshoot the target.
+        // The velocity of the previous direction would overshoot the target.
         if rises != self.state.up && self.state.velocity > 1.0 {
             self.turn(rises);
             self.state.round_end = cx.snd_max;

@@ -4,13 +4,13 @@ use crate::time::{Instant, Interval};
 
 /// Round trips within which the queue must once be nearly empty.
 const EMPTY_WITHIN: u64 = 5;
-/// The queue is nearly empty below this share of the spread of the RTTs: one tenth.
+/// Divisor of the spread of the RTTs; the queue is nearly empty below this share (one tenth).
 const NEARLY_EMPTY: u64 = 10;
 
 /// delta, and the detection of flows that fill the queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Mode {
-    /// 1 / delta of the default mode, which the competitive mode never falls below.
+    /// 1 / delta of the default mode, a lower bound in the competitive mode.
     default: f64,
     enabled: bool,
     /// 1 / delta in force.
@@ -120,7 +120,8 @@ mod tests {
         assert_eq!(mode.delta(), 0.5);
     }
 
-    /// In the default mode neither rounds nor losses change delta, nor with the mode switched off.
+    /// Rounds and losses do not change delta in the default mode, nor while the mode is switched
+    /// off.
     #[test]
     fn delta_is_constant_in_the_default_mode() {
         for enabled in [true, false] {

@@ -87,7 +87,8 @@ fn cwnd_moves_towards_the_target_rate() {
     }
 }
 
-/// dq uses the least RTT of SRTT / 2 and of 10 s; RTTs within 1/128 of the latter count as one.
+/// dq uses the least RTT of SRTT / 2 and the least RTT of 10 s. An RTT within 1/128 of the latter
+/// is treated as equal to it.
 #[test]
 fn delays_are_the_least_of_their_windows() {
     let srtt = estimator(100);
@@ -146,8 +147,8 @@ fn a_turn_between_rounds_resets_the_velocity() {
     assert_eq!(bounded.cwnd(), 11_000);
 }
 
-/// Slow start adds what is delivered until cwnd / RTTstanding exceeds the target, whose ACK already
-/// reduces cwnd.
+/// Slow start adds the delivered data to cwnd until cwnd / RTTstanding exceeds the target. The ACK
+/// at which this happens already reduces cwnd.
 #[test]
 fn slow_start_ends_above_the_target_rate() {
     for (window, rtt, cwnd, on) in [(12, 120, 13_000, true), (13, 120, 12_846, false)] {
@@ -159,8 +160,8 @@ fn slow_start_ends_above_the_target_rate() {
     }
 }
 
-/// A sender that uses less than half of cwnd does not raise it; it still falls. cwnd keeps two
-/// segments.
+/// A sender that uses less than half of cwnd does not raise cwnd, but can lower it. cwnd is at
+/// least two segments.
 #[test]
 fn an_unused_window_does_not_grow() {
     let srtt = estimator(100);

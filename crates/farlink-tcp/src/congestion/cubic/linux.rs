@@ -58,8 +58,8 @@ impl Segments {
         self.credit = 0;
     }
 
-    /// Moves the start of the epoch forward by the idle time `pause`, so that the cubic does not
-    /// count it (`tcp_cubic.c`: `cubictcp_cwnd_event`).
+    /// Moves the start of the epoch forward by the idle time `pause`, so that the cubic excludes
+    /// the pause (`tcp_cubic.c`: `cubictcp_cwnd_event`).
     pub(super) fn on_pause(&mut self, now: Instant, pause: Interval) {
         if let Some(stage) = &mut self.stage {
             stage.since = (stage.since + pause).min(now);
@@ -226,8 +226,8 @@ mod tests {
         grew
     }
 
-    /// Reference values: ACKs at which cwnd grows, from a transcription of `bictcp_update` and
-    /// `tcp_cong_avoid_ai` with its integers. Cases: cwnd a little below W_max, no W_max, and far
+    /// Reference values are the ACKs at which cwnd grows, from a transcription of `bictcp_update`
+    /// and `tcp_cong_avoid_ai` in integers. Cases: cwnd a little below W_max, no W_max, and far
     /// below W_max.
     #[test]
     fn windows_grow_at_the_same_acks_as_the_kernels() {
@@ -247,8 +247,9 @@ mod tests {
         );
     }
 
-    /// Reference values of the same transcription for two cases: Reno's estimate is above the
-    /// cubic, and W_max is so far away that cwnd does not grow within 100 windows of ACKs.
+    /// Reference values of the same transcription for two cases. In one, Reno's estimate is above
+    /// the cubic. In the other, W_max is far away, so cwnd does not grow within 100 windows of
+    /// ACKs.
     #[test]
     fn windows_equal_the_kernels_where_reno_leads_and_on_the_plateau() {
         let ms = Interval::from_millis;

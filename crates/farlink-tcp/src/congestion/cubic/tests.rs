@@ -211,8 +211,8 @@ fn window_follows_the_cubic() {
     }
 }
 
-/// Reno-friendly region at a short RTT and a small window: W_est grows from 7 segments by alpha =
-/// 9/17 per RTT up to 10 segments, and by one segment per RTT above.
+/// Reno-friendly region at a short RTT and a small window. W_est grows from 7 to 10 segments by
+/// alpha = 9/17 per RTT, and by one segment per RTT above.
 #[test]
 fn reno_friendly_region() {
     let mut path = Path::new(ms(10));
@@ -395,7 +395,7 @@ fn hystart_ends_slow_start_without_loss() {
         let end = una + c.cwnd() / MSS * MSS;
         while una < end {
             una += MSS;
-            // At the end of a round as many whole segments as cwnd holds are outstanding.
+            // At the end of a round, the outstanding data is cwnd in whole segments.
             let snd_max = if una == end {
                 end + window / MSS * MSS
             } else {
@@ -433,8 +433,8 @@ fn linux_counting_keeps_windows_at_whole_segments() {
         path.ack(&mut c, MSS, true);
     }
     assert_eq!(c.cwnd(), 10 * MSS);
-    // While no W_max is known the twentieth segment acknowledged adds a segment. An ACK that was
-    // not cwnd-limited does not count.
+    // Without a W_max every twentieth acknowledged segment adds a segment. An ACK that was not
+    // cwnd-limited is left out.
     path.ack(&mut c, MSS, false);
     assert_eq!(c.cwnd(), 10 * MSS);
     path.ack(&mut c, MSS, true);
@@ -445,8 +445,8 @@ fn linux_counting_keeps_windows_at_whole_segments() {
     assert_eq!((c.cwnd(), c.w_max), (4 * MSS, Some(5000.0))); // 4.9, 5.95
 }
 
-/// RFC 9406, 4.3: in HyStart++ an ACK adds at most eight segments; if segments are paced, as many
-/// as it covers; with byte counting, at most L.
+/// RFC 9406, 4.3: an ACK adds at most eight segments in HyStart++ without byte counting. With paced
+/// segments the ACK adds all that it acknowledges, and with byte counting at most L.
 #[test]
 fn conservative_slow_start_has_the_limit_of_byte_counting_or_its_own() {
     for (byte_counting, paced, grown) in [
@@ -493,8 +493,8 @@ fn congestion_avoidance_ends_the_limit_after_a_time_out() {
 }
 
 /// Metrics follow the equations: W_max = 100 segments, K = cbrt(30 / 0.4) s, epoch time 2 s, and
-/// W_est half a round trip into the epoch (alpha = 9/17 per RTT). Whole segments give the same
-/// values, with K in units of 1/1024 s.
+/// W_est half a round trip into the epoch (alpha = 9/17 per RTT). In whole segments the values are
+/// the same, with K in units of 1/1024 s.
 #[test]
 fn metrics_show_the_epoch() {
     for (counting, k, w_est) in [

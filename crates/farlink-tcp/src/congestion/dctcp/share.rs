@@ -12,7 +12,7 @@ const ONE_BITS: u32 = 10;
 pub(super) enum Share {
     /// As printed in RFC 8257, 3.3.
     Exact { alpha: f64, g: f64 },
-    /// As in Linux, `tcp_dctcp.c`: alpha in parts of 1,024, g = 1 / 2^shift.
+    /// Integer form of Linux (`tcp_dctcp.c`): alpha in parts of 1,024, g = 1 / 2^shift.
     Linux { alpha: u64, shift: u32 },
 }
 
@@ -46,8 +46,8 @@ impl Share {
         }
     }
 
-    /// Adds the share of an observation window with `acked` bytes, of which `marked` were marked
-    /// (RFC 8257, 3.3, steps 4 and 5; Linux: `dctcp_update_alpha`).
+    /// Adds the share of marked bytes in an observation window, `marked` of `acked` (RFC 8257, 3.3,
+    /// steps 4 and 5; Linux: `dctcp_update_alpha`).
     pub(super) fn update(&mut self, acked: u64, marked: u64, mss: u64) {
         match self {
             Self::Exact { alpha, g } => {

@@ -90,15 +90,15 @@ fn update(linux: bool, marked: &[u64]) -> Vec<f64> {
     marked.iter().map(step).collect()
 }
 
-/// RFC 8257, 3.3: from 1, with shares of 0, 1/2 and 1 of the data, g = 1/16.
+/// RFC 8257, 3.3: alpha starts at 1. The shares of marked data are 0, 1/2 and 1, and g = 1/16.
 #[test]
 fn alpha_is_a_moving_average() {
     let all = update(false, &[0, 5, 10]);
     assert_eq!(all, [0.9375, 0.910_156_25, 0.915_771_484_375]);
 }
 
-/// Under a constant share p, alpha - p falls by 1 - g per window: after n windows from 1 it is
-/// p + (1 - p)(15/16)^n.
+/// At a constant share p, alpha - p falls by the factor 1 - g per window. After n windows from 1,
+/// alpha is p + (1 - p)(15/16)^n.
 #[test]
 fn alpha_converges_to_a_constant_share() {
     let alpha = *update(false, &[3; 40]).last().unwrap();
@@ -158,8 +158,8 @@ fn a_mark_reduces_by_half_the_share() {
     assert_eq!(small.dctcp.cwnd(), 2 * MSS);
 }
 
-/// RFC 8257, 3.3, step 3: an observation window ends with the first ACK beyond it, that of Linux
-/// with the ACK of its last byte.
+/// RFC 8257, 3.3, step 3: an observation window ends with the first ACK beyond its data. In Linux
+/// it ends with the ACK of its last byte.
 #[test]
 fn observation_window_is_a_window_of_data() {
     for (arithmetic, acks) in [("exact", 10), ("linux", 9)] {
@@ -178,9 +178,9 @@ fn observation_window_is_a_window_of_data() {
     }
 }
 
-/// Response to a constant share p, evenly spaced. One mark per window at most reduces, by alpha / 2.
-/// If the window has at least one mark, the balance of growth by one segment per window and a
-/// reduction of W p / 2 gives W = 2 / p.
+/// Response to a constant share p of evenly spaced marks. At most one mark per window reduces cwnd,
+/// by the factor alpha / 2. If every window has a mark, growth by one segment per window balances a
+/// reduction of W p / 2 at W = 2 / p.
 #[test]
 fn window_under_a_constant_share_is_two_over_p() {
     for p in [0.02, 0.05, 0.1] {

@@ -1,5 +1,5 @@
 //! H-TCP in the integers of Linux (`tcp_htcp.c`): times in jiffies, alpha and beta in 1/128,
-//! windows in segments, all in 32 bits that wrap as there.
+//! windows in segments. All have 32 bits and wrap as in Linux.
 
 use crate::congestion::{Ack, Context};
 use crate::time::{Instant, Interval, NANOS_PER_SEC};

@@ -3,9 +3,9 @@
 //! Leith, Shorten, *H-TCP: TCP for high-speed and long-distance networks*, PFLDnet 2004;
 //! draft-leith-tcp-htcp. With `Delta` seconds since the last loss, cwnd grows by `alpha = 2 (1 -
 //! beta) alpha(Delta)` segments per RTT, where `alpha(Delta) = 1 + 10 (Delta - 1) + ((Delta - 1) /
-//! 2)^2` from one second on. A loss leaves beta = RTTmin / RTTmax of the window, between 0.5 and
-//! 0.8, and 0.5 if the throughput changed by more than 20 % since the loss before. The integers of
-//! Linux (`tcp_htcp.c`) are in [`linux`].
+//! 2)^2` from one second on. A loss multiplies cwnd by beta = RTTmin / RTTmax, bounded to between
+//! 0.5 and 0.8. beta is 0.5 if the throughput changed by more than 20 % since the previous loss.
+//! The integers of Linux (`tcp_htcp.c`) are in [`linux`].
 
 mod linux;
 
@@ -21,7 +21,7 @@ use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use linux::Jiffies;
 
-/// `Delta_L`: time after a loss in which alpha is that of Reno, in seconds.
+/// `Delta_L`: time after a loss in seconds during which alpha is Reno's.
 const LOW_SPEED: f64 = 1.0;
 /// Bounds of beta.
 const BETA_MIN: f64 = 0.5;
@@ -346,7 +346,8 @@ impl CongestionControl for Htcp {
         self.window.set(self.window.bytes().min(initial_window));
     }
 
-    /// Moves the last loss forward by the idle time, which must not count as growth.
+    /// Moves the time of the last loss forward by the idle time, so that cwnd does not grow for the
+    /// pause.
     fn on_pause(&mut self, cx: &Context<'_>, since_last: Interval) {
         if self.linux.is_none() {
             self.epoch.since = (self.epoch.since + since_last).min(cx.now);

@@ -144,8 +144,8 @@ fn beta_is_the_ratio_of_round_trips_unless_the_throughput_changed() {
     assert_eq!(plain.cwnd(), 40 * MSS);
 }
 
-/// A sample of the throughput lasts at least RTTmin, the largest one counts, and recovery gives
-/// none: 20 segments in 100 ms are 200 kB/s.
+/// A throughput sample lasts at least RTTmin, and the largest sample is kept. Recovery gives no
+/// sample. 20 segments in 100 ms are 200 kB/s.
 #[test]
 fn throughput_is_the_largest_of_a_round_trip() {
     let estimator = estimator();
@@ -173,9 +173,10 @@ fn throughput_is_the_largest_of_a_round_trip() {
     assert_eq!(control.epoch.max_rtt, ms(120));
 }
 
-/// tcp_htcp.c by hand at HZ = 250 with RTTmin = 25 jiffies (100 ms), where scaling is 1: two
+/// tcp_htcp.c by hand at HZ = 250 with RTTmin = 25 jiffies (100 ms), where the scale is 1. Two
 /// seconds after the loss diff = 250, factor = 1 + (2500 + 125^2 / 250) / 250 = 11, and alpha = 2 *
-/// 11 * 64 = 1408. At 50 jiffies scale is clamped to 4 and factor to 22; at 5 jiffies to 40 and 2.
+/// 11 * 64 = 1408. At 50 jiffies the scale is clamped to 4 and the factor to 22; at 5 jiffies they
+/// are 40 and 2.
 #[test]
 fn linux_computes_alpha_in_jiffies() {
     for (rtt, factor) in [(25, 11), (50, 22), (5, 2), (1, 1), (250, 22)] {
@@ -188,9 +189,9 @@ fn linux_computes_alpha_in_jiffies() {
     assert_eq!(plain.alpha(), 1.0);
 }
 
-/// beta of Linux in 1/128: `(RTTmin << 7) / RTTmax` between 64 and 102, at a throughput from 4/5 to
-/// 6/5 of the one before; RTTmax then moves 5 % towards RTTmin. The first such loss only sets the
-/// mode, and RTTs up to 10 ms give a half.
+/// beta of Linux in 1/128 is `(RTTmin << 7) / RTTmax`, between 64 and 102, if the throughput is 4/5
+/// to 6/5 of the previous one. RTTmax then moves 5 % towards RTTmin. The first such loss only sets
+/// the mode, and RTTs up to 10 ms give a half.
 #[test]
 fn linux_computes_beta_in_128ths() {
     for (rtts, throughputs, mode, beta, max_rtt, after) in [

@@ -1,6 +1,5 @@
 //! Illinois in the integers of Linux (`tcp_illinois.c`): alpha in 1/128 segments, beta in 1/64,
-//! delays in microseconds. Results are returned as the fractions that these integers stand for,
-//! which f64 holds exactly.
+//! delays in microseconds. Results are returned as fractions, which f64 holds exactly.
 
 use crate::time::Interval;
 

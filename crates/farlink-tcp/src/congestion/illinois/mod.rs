@@ -1,10 +1,10 @@
 //! TCP-Illinois: losses decide when the window shrinks, queueing delay decides by how much.
 //!
 //! Liu, Basar, Srikant, *TCP-Illinois: A Loss and Delay-Based Congestion Control Algorithm for
-//! High-Speed Networks*, VALUETOOLS 2006 and Performance Evaluation 65, 2008. Once per RTT the
-//! mean queueing delay `da` and the largest one, `dm`, set the additive increase alpha (from 10
-//! down to 0.3 segments per RTT) and the multiplicative decrease beta (from 1/8 up to 1/2). The
-//! integers of Linux (`tcp_illinois.c`) are in [`linux`].
+//! High-Speed Networks*, VALUETOOLS 2006 and Performance Evaluation 65, 2008. Once per RTT, alpha
+//! and beta are set from the mean queueing delay `da` and the largest one, `dm`. alpha is the
+//! additive increase (from 10 down to 0.3 segments per RTT). beta is the multiplicative decrease
+//! (from 1/8 up to 1/2). The integers of Linux (`tcp_illinois.c`) are in [`linux`].
 
 mod linux;
 
@@ -183,7 +183,7 @@ impl Illinois {
                 state.rates.alpha = self.settings.alpha_max;
             }
         } else {
-            // tcp_illinois.c keeps the count of low rounds here.
+            // In tcp_illinois.c this branch leaves the count of low rounds unchanged.
             state.above = true;
             state.rates.alpha = if linux {
                 linux::alpha(us_a, us_m)
@@ -345,7 +345,7 @@ impl UndoReduction for Illinois {
         self.saved = Some(self.state);
     }
 
-    /// Restores the windows, and alpha and beta unless Linux keeps those of the time-out.
+    /// Restores the windows, alpha and beta; Linux keeps alpha and beta of the time-out.
     fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
         self.window.set(undone.window);
         self.ssthresh = undone.ssthresh;

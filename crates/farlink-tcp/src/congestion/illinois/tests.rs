@@ -26,7 +26,7 @@ fn illinois(arithmetic: &'static str, window: u64, ssthresh: u64) -> Illinois {
     Illinois::new(&control, start)
 }
 
-/// Delivers `count` ACKs of one segment with this RTT; the first one ends the round.
+/// Delivers `count` ACKs of one segment with this RTT. The first ACK ends the previous round.
 fn round(control: &mut Illinois, rtt: Interval, count: u64) {
     let estimator = RttEstimator::new(RtoConfig::default());
     let una = control.round_end + 1;
@@ -155,7 +155,7 @@ fn growth_is_alpha_segments_per_round() {
     assert_eq!(linux.cwnd(), 42 * MSS);
 }
 
-/// After a round above d1 alpha returns to 10 after five rounds at the base RTT, in either form.
+/// After a round above d1, alpha returns to 10 after five rounds at the base RTT, in both forms.
 #[test]
 fn alpha_returns_after_five_quiet_rounds() {
     for arithmetic in ["exact", "linux"] {
@@ -247,8 +247,8 @@ fn a_time_out_returns_to_reno() {
     }
 }
 
-/// Slow start adds the bytes acknowledged up to ssthresh; an ACK of a sender that cwnd does not
-/// limit adds nothing. RTTs above 3.355443 s count as that in Linux.
+/// Slow start adds the acknowledged bytes up to ssthresh. An ACK adds nothing if cwnd does not
+/// limit the sender. Linux limits RTTs to 3.355443 s.
 #[test]
 fn slow_start_and_bounds() {
     let mut control = illinois("exact", 10, 12 * MSS);

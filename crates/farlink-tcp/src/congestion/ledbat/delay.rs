@@ -3,14 +3,14 @@
 use crate::time::{Instant, Interval};
 use std::collections::VecDeque;
 
-/// `BASE_HISTORY`: number of minutes of which the least RTT is kept.
+/// `BASE_HISTORY`: number of minutes for which the least RTTs are stored.
 const BASE_HISTORY: usize = 10;
 const MINUTE: Interval = Interval::from_secs(60);
 
 /// Delay history of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Delay {
-    /// `CURRENT_FILTER`: number of the last samples, the least of which is the current delay.
+    /// `CURRENT_FILTER`: number of samples whose least value is the current delay.
     filter: usize,
     current: VecDeque<Interval>,
     /// Least RTT of each of the last minutes, and the end of the latest one.

@@ -1,10 +1,10 @@
-//! LEDBAT and LEDBAT++: background transport that keeps its queueing delay at a target.
+//! LEDBAT and LEDBAT++: background transport whose queueing delay stays near a target.
 //!
-//! RFC 6817 (LEDBAT) and draft-irtf-iccrg-ledbat-plus-plus (LEDBAT++). LEDBAT moves cwnd by the
-//! distance of the queueing delay from a target of 100 ms. LEDBAT++, whose target is 60 ms, adds a
-//! gain that depends on the path, a multiplicative decrease, and periodic slowdowns that drain the
-//! queue so that the least RTT is measured. Both take RTTs for the delay, as LEDBAT++ does (4.5),
-//! so a queue on the way back counts, too.
+//! RFC 6817 (LEDBAT) and draft-irtf-iccrg-ledbat-plus-plus (LEDBAT++). LEDBAT changes cwnd by the
+//! distance of the queueing delay from a target of 100 ms. LEDBAT++ has a target of 60 ms. It adds
+//! a gain that depends on the path, a multiplicative decrease, and periodic slowdowns that drain
+//! the queue so that the least RTT is measured. Both use RTTs as delays, as LEDBAT++ prescribes
+//! (4.5), so a queue on the reverse path is included.
 
 mod delay;
 mod plus_plus;
@@ -33,8 +33,8 @@ const FILTER: Parameter = Parameter {
     range: Range::Count(1, 1000),
 };
 
-/// Inputs of LEDBAT: the flight bounds cwnd in place of a rule for its use, and without slow start
-/// ssthresh has no effect.
+/// Inputs of LEDBAT. The flight bounds cwnd, so no rule for the use of cwnd is needed. Without slow
+/// start ssthresh has no effect.
 const INPUTS: &[Input] = &[
     Input::Window,
     Input::InitialWindow,

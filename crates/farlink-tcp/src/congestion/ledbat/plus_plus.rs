@@ -156,7 +156,7 @@ impl PlusPlus {
         }
     }
 
-    /// Returns GAIN = 1 / min(16, ceil(2 TARGET / base)) (4.2); the least one without a base.
+    /// Returns GAIN = 1 / min(16, ceil(2 TARGET / base)) (4.2), or the least gain without a base.
     pub(super) fn gain(&self) -> f64 {
         let base = self.delay.base().map_or(0, Interval::as_nanos);
         let ratio = (2 * self.target.as_nanos()).checked_div(base);
@@ -194,7 +194,7 @@ impl PlusPlus {
         }
     }
 
-    /// Starts a slowdown: ssthresh keeps cwnd, and cwnd is two segments for two RTTs (4.4).
+    /// Starts a slowdown: ssthresh stores cwnd, and cwnd is two segments for two RTTs (4.4).
     fn slow_down(&mut self, cx: &Context<'_>) {
         self.ssthresh = self.window.bytes();
         self.window
@@ -273,8 +273,8 @@ impl CongestionControl for PlusPlus {
         }
     }
 
-    /// Halves the window as Reno (RFC 6817, 2.4.2). The loss ends the initial slow start; a slowdown
-    /// goes on to the reduced ssthresh.
+    /// Halves the window as Reno does (RFC 6817, 2.4.2). The loss ends the initial slow start. A
+    /// slowdown continues towards the reduced ssthresh.
     fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
         self.ssthresh = half_flight(cx);
         let frozen = matches!(self.state.phase, Phase::Freeze(_) | Phase::Ramp);

@@ -201,8 +201,8 @@ fn gain_depends_on_the_base_delay() {
     }
 }
 
-/// 4.3: W += GAIN up to the target; above it W += max(GAIN - W (delay / target - 1), -W / 2). With
-/// 20 segments and GAIN 1: 1 - 20 / 6 at 70 ms, and -10 from 93 ms on.
+/// 4.3: up to the target W += GAIN; above it W += max(GAIN - W (delay / target - 1), -W / 2). With
+/// 20 segments and GAIN 1 the decrease is 1 - 20 / 6 at 70 ms, and -10 from 93 ms on.
 #[test]
 fn decrease_is_multiplicative() {
     let mut control = plus(20, u64::MAX);
@@ -247,8 +247,8 @@ fn initial_slow_start_ends_at_three_quarters_of_the_target() {
     }
 }
 
-/// 4.4: two RTTs after slow start cwnd is two segments for two RTTs, and then returns to ssthresh by
-/// slow start, whatever the delay. The next slowdown is nine durations after its end.
+/// 4.4: two RTTs after slow start, cwnd is two segments for two RTTs, and then returns to ssthresh
+/// by slow start at any delay. The next slowdown begins nine durations after its end.
 #[test]
 fn slowdowns_follow_nine_times_their_duration() {
     let srtt = estimator(120);
@@ -312,8 +312,8 @@ fn losses_halve_the_window_in_any_phase() {
     assert_eq!(control.state.phase, Phase::Freeze(at(480)));
 }
 
-/// In congestion avoidance an ACK takes its share of the change per RTT, and cwnd keeps at least two
-/// segments. Without slowdowns none is scheduled.
+/// In congestion avoidance an ACK makes its share of the change per RTT, and cwnd is at least two
+/// segments. With slowdowns off none is scheduled.
 #[test]
 fn congestion_avoidance_shares_the_change_over_a_round() {
     let srtt = estimator(120);

@@ -80,7 +80,7 @@ impl Driver {
     }
 }
 
-/// Sudden Start sends rwnd - 1 dummies after the first data, one every RTT / rwnd, so after one RTT
+/// Sudden Start sends rwnd - 1 dummies after the first data, one every RTT / rwnd. After one RTT,
 /// rwnd segments have been sent.
 #[test]
 fn sudden_start_sends_a_window_in_a_round_trip() {
@@ -128,7 +128,7 @@ fn without_sudden_start_there_is_slow_start() {
 }
 
 /// A loss at window w sets cwnd to w/2 and releases w dummies. If k of them are acknowledged, cwnd
-/// becomes w/2 + max(0, k - w/2), so w if all are.
+/// becomes w/2 + max(0, k - w/2), which is w for k = w.
 #[test]
 fn rapid_recovery_regains_one_segment_per_acknowledged_dummy() {
     for w in 4..=64 {
@@ -161,7 +161,7 @@ fn rapid_recovery_lasts_as_long_as_the_recovery() {
     driver.with(20, |p, cx| p.on_recovered(cx, 10 * MSS));
     driver.with(20, Peach::on_dup_ack);
     assert_eq!(driver.peach.due(), None);
-    // The first ten dummy ACKs do not open the window; three of them have arrived.
+    // The first ten dummy ACKs do not open the window, and three of these have arrived.
     driver.dummy_acks(7);
     assert_eq!(driver.peach.cwnd(), 10 * MSS);
     driver.dummy_acks(1);

@@ -48,8 +48,8 @@ impl Rounds {
         self.alpha
     }
 
-    /// Counts an ACK. Ends the round if the ACK covers all data of the round, and with a virtual
-    /// round trip if that has passed as well (Linux: `prague_should_update_ewma`).
+    /// Counts an ACK. The round ends if the ACK covers all data of the round and, with a virtual
+    /// round trip, this time has passed too (Linux: `prague_should_update_ewma`).
     pub(super) fn on_ack(&mut self, cx: &Context<'_>, report: &MarkReport, slow_start: bool) {
         self.delivered += report.delivered;
         self.marked += report.marked;
@@ -75,8 +75,8 @@ impl Rounds {
         !self.rtt_virtual.is_zero() && self.count >= self.transition
     }
 
-    /// Returns the factor of the growth per window: (RTT / virtual RTT)^2 for a shorter round trip,
-    /// which gives the rate of a flow with the virtual one (Linux:
+    /// Returns the factor of the growth per window. A round trip below the virtual one has (RTT /
+    /// virtual RTT)^2, which gives the rate of a flow with the virtual round trip (Linux:
     /// `prague_rate_scaled_ai_ack_increase`).
     pub(super) fn growth(&self, cx: &Context<'_>) -> f64 {
         let Some(srtt) = cx.rtt.srtt().filter(|_| self.is_independent()) else {

@@ -93,7 +93,8 @@ impl Bench {
     }
 }
 
-/// Unmarked bytes grow cwnd by one segment per window, and marked ones do not; fractions are kept.
+/// Unmarked bytes grow cwnd by one segment per window, with fractions kept. Marked bytes add
+/// nothing.
 #[test]
 fn growth_counts_unmarked_bytes_only() {
     let mut bench = Bench::new(10, 10, 50, 500);
@@ -105,8 +106,8 @@ fn growth_counts_unmarked_bytes_only() {
     assert_eq!(bench.prague.cwnd(), 10_298);
 }
 
-/// Slow start adds the delivered bytes up to ssthresh, and the rest of an ACK counts as congestion
-/// avoidance.
+/// Slow start adds the delivered bytes up to ssthresh. The rest of the ACK's bytes follow
+/// congestion avoidance.
 #[test]
 fn slow_start_ends_at_ssthresh() {
     let mut bench = Bench::new(10, 11, 50, 500);

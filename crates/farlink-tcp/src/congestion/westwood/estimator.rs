@@ -37,7 +37,7 @@ pub(super) trait Estimator: Printable + Send + 'static {
     /// Returns `BWE` in bytes per second.
     fn bandwidth(&self) -> f64;
 
-    /// Returns the estimator's own `RTTmin`; `None` uses that of the controller.
+    /// Returns the estimator's own `RTTmin`; `None` for the controller's.
     fn rtt_min(&self) -> Option<Interval> {
         None
     }

@@ -193,8 +193,8 @@ mod tests {
         assert_eq!((w.bw_ns_est, w.bw_est), (24, 17));
     }
 
-    /// A falling filter also drops the remainder, so it reaches the sample: 24, 23, 22, ... A
-    /// filter that starts from zero stays at zero for samples below eight bytes per jiffy.
+    /// A falling filter also drops the remainder, so it reaches the sample: 24, 23, 22, ... From
+    /// zero, a filter stays at zero for samples below eight bytes per jiffy.
     #[test]
     fn filters_fall_all_the_way_and_do_not_rise_below_eight() {
         let mut w = Jiffies::new(Kernel::First, 1000);

@@ -1,12 +1,12 @@
 //! TCP Westwood: a loss sets the window to the measured delivery rate times the least RTT.
 //!
 //! The sender estimates its bandwidth `BWE` from the rate of acknowledgments. A loss sets ssthresh
-//! to `BWE * RTTmin` (the data that keeps the path busy without a queue) instead of FlightSize / 2.
-//! cwnd grows as in Reno. The two forms differ in the estimate. [`WESTWOOD`] takes a sample at each
-//! ACK (Mascolo, Casetti, Gerla, Sanadidi, Wang, *TCP Westwood: Bandwidth Estimation for Enhanced
-//! Transport over Wireless Links*, MobiCom 2001). [`WESTWOOD_PLUS`] takes one per RTT (Grieco,
-//! Mascolo, *Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion
-//! control*, CCR 34(2), 2004), either as printed or in the integers of Linux.
+//! to `BWE * RTTmin` in place of FlightSize / 2. This amount of data keeps the path busy without a
+//! queue. cwnd grows as in Reno. The two forms differ in the estimate. [`WESTWOOD`] takes a sample
+//! at each ACK (Mascolo, Casetti, Gerla, Sanadidi, Wang, *TCP Westwood: Bandwidth Estimation for
+//! Enhanced Transport over Wireless Links*, MobiCom 2001). [`WESTWOOD_PLUS`] takes a sample per RTT
+//! (Grieco, Mascolo, *Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP
+//! congestion control*, CCR 34(2), 2004), either as printed or in the integers of Linux.
 
 mod estimator;
 mod linux;

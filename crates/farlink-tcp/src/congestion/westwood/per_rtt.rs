@@ -1,5 +1,5 @@
-//! Bandwidth estimate of Westwood+: one sample per RTT, so that compressed ACKs do not look like
-//! bandwidth (Grieco, Mascolo 2004).
+//! Bandwidth estimate of Westwood+: one sample per RTT, so that compressed ACKs do not raise the
+//! estimate (Grieco, Mascolo 2004).
 
 use super::estimator::Estimator;
 use crate::time::{Instant, Interval};

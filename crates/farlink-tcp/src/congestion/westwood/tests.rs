@@ -90,8 +90,8 @@ fn ssthresh_is_at_least_two_segments() {
     assert_eq!((w.cwnd(), w.ssthresh()), (MSS, 2 * MSS));
 }
 
-/// Segment 1 of 6 is lost: five duplicate ACKs count one segment each, and the ACK of all six
-/// counts the remaining one. A delayed ACK counts both of its segments.
+/// Segment 1 of 6 is lost: five duplicate ACKs account for one segment each, and the ACK of all six
+/// for the remaining one. A delayed ACK accounts for both of its segments.
 #[test]
 fn accounting() {
     let mut w = westwood(0.0, false, 10 * MSS);
@@ -170,8 +170,9 @@ fn linux_2_4_reduces_to_the_estimate() {
     }
 }
 
-/// Linux since 2.6.18 halves cwnd as Reno does, and sets it to the estimate after recovery: filters
-/// that fell to 114 bytes per jiffy give 22 segments. For a mark both steps happen at once.
+/// Linux since 2.6.18 halves cwnd as Reno does, and sets it to the estimate after recovery. The
+/// filters fell to 114 bytes per jiffy, which gives 22 segments. After a mark both steps happen at
+/// once.
 #[test]
 fn linux_halves_cwnd_and_sets_the_estimate_after_recovery() {
     let rtt = estimator();

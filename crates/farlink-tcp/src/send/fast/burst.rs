@@ -1,7 +1,7 @@
 //! Burst budget: the bytes that may be sent at once in full segments.
 
-/// Budget of full segments that may be sent without another check, as long as no other event
-/// reaches the connection.
+/// Number of full segments that may be sent without another check, while no other event reaches the
+/// connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BurstBudget {
     /// Unsent bytes that fit into the peer's window.

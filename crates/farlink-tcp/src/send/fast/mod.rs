@@ -17,7 +17,7 @@ pub use burst::BurstBudget;
 pub(crate) enum Streamed {
     /// A full segment of new data.
     Segment(Chunk),
-    /// Nothing: a window is full.
+    /// No segment, because a window is full.
     Full,
     /// The fast path does not apply: [`Sender::next`] must decide.
     Unknown,
