@@ -90,7 +90,7 @@ __all__ = [
     "variants",
 ]
 
-# Loaded at first use, because NumPy is slow to import, and Ctrl-C in the first moments of the
+# Modules loaded at first use. NumPy is slow to import, and Ctrl-C in the first moments of the
 # command must reach the handler in `farlink.entry`.
 _LATER = {
     **dict.fromkeys(

@@ -58,12 +58,12 @@ def run(
     Parameters
     ----------
     scenario
-        A name of the library (`scenarios()`), the path of a .toml or .json file, a saved result,
-        or the same tree as a mapping.
+        Name of the library (`scenarios()`), path of a .toml or .json file, saved result, or the
+        same tree as a mapping.
     tcp
-        Names of TCPs (`variants()`), each of which runs the whole scenario. A profile before the
-        name (`profiles()`) sets the values of a kernel: "linux-cubic". By default the TCP of the
-        scenario, or those of the saved result.
+        Names of TCPs (`variants()`); the whole scenario is run with each. A profile before the name
+        (`profiles()`) sets the values of a kernel: "linux-cubic". By default the TCP of the
+        scenario, or the TCPs of the saved result.
     overrides
         Values by path, with units: ``{"links.0.down.delay": "300 ms"}``.
     seed
@@ -79,7 +79,7 @@ def run(
     Raises
     ------
     ScenarioError
-        If an argument or the scenario is wrong; nothing has run then.
+        If an argument or the scenario is wrong. No run has started then.
     RunError
         If a run could not be finished.
     Interrupted
@@ -132,7 +132,7 @@ def trajectory(
     scenario, overrides, seed
         As for `run`.
     link
-        Name of a link with a `radio` that has `mobility`; the first one without it.
+        Name of a link with a `radio` that has `mobility`; by default the first such link.
     run
         Number of the run, from 0.
     duration, step
@@ -190,7 +190,7 @@ def variants() -> "pd.DataFrame":
 
 
 def profiles() -> "pd.DataFrame":
-    """Return the profiles, one per row, with summary, source, TCPs and the keys that each sets."""
+    """Return the profiles, one per row: summary, source, TCPs, and the keys that each sets."""
     return _table(_farlink.profiles())
 
 

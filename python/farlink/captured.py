@@ -30,13 +30,13 @@ def tables(
     """Return the traces `segments`, `acks` and `sacks` of the packets that a host sent.
 
     `sender` is the host's address. The connection is given as (port of this host, address and port
-    of the other host); by default it is the connection with the most data. Columns and units are
-    those of a simulated run; times are those of the capture's host.
+    of the other host); the default is the connection with the most data. Columns and units are
+    those of a simulated run. Times are on the clock of the capturing host.
 
     Raises
     ------
     ScenarioError
-        If the file is no capture.
+        If the file is not a capture.
     """
     import pandas as pd
 

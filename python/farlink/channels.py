@@ -48,7 +48,7 @@ class Row:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the closed form is inside the interval; None if either is missing."""
+        """Whether the closed form is inside the interval; None without both."""
         if self.theory is None or self.sampled.low is None or self.sampled.high is None:
             return None
         slack = 1e-9 * max(abs(self.theory), 1e-12)
@@ -65,22 +65,21 @@ class ChannelSample:
     lost
         Whether each packet was dropped or came with changed bits.
     delay
-        Extra delay of each packet beyond that of the link in seconds, NaN if it was dropped.
+        Extra delay of each packet beyond that of the link in seconds; NaN for a dropped packet.
     fate
-        What became of each: 0 delivered, 1 delivered corrupt, 2 + n dropped for
-        cause n of `causes`.
+        Fate of each packet: 0 delivered, 1 delivered corrupt, 2 + n dropped for cause n of
+        `causes`.
     copies
-        Copies that came beside each.
+        Number of copies that arrived beside each packet.
     spacing_s, bytes
         Seconds between packets; bytes of each on the wire, overhead included.
     rate
         Mean, least and greatest rate of the link's transmitter in bit/s.
     theory
-        The closed form: loss, burst and gap (packets), autocorrelation (lags 1,
-        2, ...), delay (mean, deviation, quantiles in seconds). None where there
-        is none.
+        Closed form: loss, burst and gap (packets), autocorrelation (lags 1, 2, ...), delay (mean,
+        deviation, quantiles in seconds). None without a closed form.
     derived
-        What follows from the parameters: stage, name, unit, value, source.
+        Quantities that follow from the parameters: stage, name, unit, value, source.
     scenario
         The resolved scenario that the channel is of.
     """
@@ -204,7 +203,7 @@ class ChannelSample:
 
     @property
     def has_delays(self) -> bool:
-        """Whether a packet was, or could have been, delayed."""
+        """Whether the channel delayed a packet, or could have done so."""
         distribution = self.theory["delay"]
         return bool(np.nanmax(self.delay, initial=0.0) > 0) or bool(
             distribution and distribution["mean"] > 0
@@ -332,10 +331,10 @@ def channel(
     Parameters
     ----------
     what
-        A key of a channel (`stages()`) with parameters by name:
-        ``channel("gilbert", loss=0.05, burst=4)``, ``channel("ber", ber=1e-6)``;
-        a channel as a mapping: ``{"loss": 0.01, "jitter": {...}}``; or a scenario:
-        a name of the library, a preset, a file, or a mapping with `links`.
+        Key of a channel (`stages()`) with parameters by name: ``channel("gilbert", loss=0.05,
+        burst=4)``, ``channel("ber", ber=1e-6)``. Or a channel as a mapping: ``{"loss": 0.01,
+        "jitter": {...}}``. Or a scenario: a name of the library, a preset, a file, or a mapping
+        with `links`.
     link, direction
         Link of a scenario (by default the only link with a channel), and its
         direction: "down" or "up".
@@ -346,7 +345,7 @@ def channel(
         seconds. The default is 1 ms, and for a scenario the transmission time of a
         packet on the link.
     seed, run
-        Seed in place of the scenario's, and number of the run whose start is sampled.
+        Seed that replaces the scenario's, and number of the run whose start is sampled.
     overrides
         Values of a scenario by path, with units.
 
@@ -476,7 +475,7 @@ def _is_file(what: str) -> bool:
 
 
 def _carrier(down: Mapping[str, object]) -> dict[str, object]:
-    """Return a scenario with one link, whose channel alone matters."""
+    """Return a scenario with one link, of which only the channel is used."""
     return {
         "links": [
             {
@@ -569,8 +568,8 @@ def _map(estimate: Estimate, change: Any) -> Estimate:  # noqa: ANN401 (a functi
 def _batch_means(values: Array) -> Estimate:
     """Estimate the mean of correlated values by batch means.
 
-    There is no interval if the batch means are still correlated, because the sample is then too
-    short for so slow a process.
+    There is no interval if the batch means are still correlated, because the sample is too short
+    for a process this slow.
     """
     if len(values) < _BATCHES:
         return mean_ci95([float(value) for value in values])
@@ -610,7 +609,7 @@ def _quantile(values: Array, level: float) -> Estimate:
     """
     ordered = np.sort(values)
     at = float(np.quantile(ordered, level))
-    # Shares of values at most, and below, the quantile: these differ where many values are equal.
+    # Shares of values at most, and below, the quantile. The two differ if many values are equal.
     shares = [_batch_means(below.astype(np.float64)) for below in (values <= at, values < at)]
     halves = [share.half_width for share in shares]
     if None in halves:

@@ -27,7 +27,7 @@ class Reference:
     Attributes
     ----------
     key, text
-        Its BibTeX key and the whole entry.
+        BibTeX key of a source, and the whole entry.
     cited_as
         Texts by which a TCP, preset or scenario states this source.
     used_by
@@ -61,7 +61,7 @@ def bibtex(names: Sequence[str]) -> str:
     Raises
     ------
     ScenarioError
-        If a name is none of these.
+        If a name is unknown.
     """
     entries = {"farlink": _farlink_entry()}
     for name in names:
@@ -70,7 +70,7 @@ def bibtex(names: Sequence[str]) -> str:
 
 
 def of_scenario(scenario: Mapping[str, Any]) -> dict[str, str]:
-    """Return the entries of a resolved scenario by key: its source, TCPs, channels and agents."""
+    """Return the entries for a resolved scenario by key: its source, TCPs, channels and agents."""
     entries: dict[str, str] = {}
     for name, text in _stated(scenario):
         entries |= of_text(text, name)
@@ -84,7 +84,7 @@ def of_scenario(scenario: Mapping[str, Any]) -> dict[str, str]:
 
 
 def of_text(text: str, name: str) -> dict[str, str]:
-    """Return the entries of a text that states a source; an unknown source becomes a note.
+    """Return the entries for a text that names a source; an unknown source becomes a note.
 
     `name` is the scenario, preset or TCP that states the source. Sources of farlink's own ("Ours,
     ...") have no entry.

@@ -132,7 +132,7 @@ def from_parquet(
     Raises
     ------
     ValueError
-        If it is no such file, or a column is missing.
+        If the file is not Parquet, or a column is missing.
     """
     chosen = {name: sorted(texts) for name, texts in (filters or {}).items()}
     return _farlink.from_parquet(data, list(names), chosen)

@@ -79,9 +79,9 @@ class Row:
     def ratio(self) -> Estimate:
         """Ratio of emulated to simulated goodput (of means), with its 95 % interval.
 
-        Run k of both sides has the channel of run k, so the interval is that of paired runs. It
-        comes from the residuals e - r s over the mean of s (the ratio estimator of sampling
-        theory), with Student's t. Without deviation, as on a lossless link, the interval is a
+        Run k of both sides has the channel of run k, so the interval is that of paired runs. With
+        the ratio estimator of sampling theory, it comes from the residuals e - r s divided by the
+        mean of s, and Student's t. Without deviation, as on a lossless link, the interval is a
         point.
         """
         ours, theirs = mean_ci95(self.simulated), mean_ci95(self.emulated)
@@ -195,8 +195,8 @@ class Comparison:
     def save(self, directory: Path) -> list[Path]:
         """Write comparison.json, and the sequence plots as sequence.png and sequence.svg.
 
-        All of these files are written, or the folder stays unchanged. Files that an earlier result
-        of farlink wrote are removed. A figure that cannot be drawn is omitted with a
+        Either all of these files are written or the folder stays unchanged. Files that an earlier
+        result of farlink wrote are removed. A figure that cannot be drawn is omitted with a
         `FigureWarning`.
         """
         from farlink.plot.compare import draw_pair
@@ -225,11 +225,11 @@ def compare(
 ) -> Comparison:
     """Compare transfers over the first flow's path: farlink's TCP simulated, a kernel's emulated.
 
-    Both sides have the same buffers (`BUFFERS`), segments one by one, and the jitter of the
+    Both sides have the same buffers (`BUFFERS`), no segmentation offload, and the jitter of the
     scenario's hosts. The simulated side is the TCP of that name with the profile "linux"
     ("linux-cubic"), or with the profile before the name ("rfc-cubic"). Run k of both sides has the
     channel of run k. An emulated run that fell behind the clock (`emulation.BEHIND_S`) is repeated
-    at most twice. The last repetition counts, with its `late_p99_s`.
+    at most twice. The result then comes from the last repetition, and has its `late_p99_s`.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def compare(
         send_buffer, receive_window and receive_window_max hold for both sides, other keys of `tcp`
         for the simulated side alone.
     tcp
-        Names of TCPs that both sides have.
+        Names of TCPs that exist on both sides.
     size
         Bytes to transfer ("5 MB"); by default the size of the first flow.
     runs
@@ -248,14 +248,15 @@ def compare(
     offloads
         Let the kernel send and receive several segments at once (TSO, GRO), which saves time.
     tell
-        Function that gets a line of text before each emulated run, which is in real time.
+        Function that is called with a line of text before each emulated run, because these take
+        real time.
 
     Raises
     ------
     ScenarioError
-        If the scenario is wrong, or a side has no such TCP.
+        If the scenario is wrong, or one of the sides lacks a TCP.
     RunError
-        If the system refuses, or data arrive wrong.
+        If the system refuses, or data arrives corrupted.
     """
     tree, amount = _tree(scenario, size, overrides, seed)
     keys = {**BUFFERS, **_tcp_keys(overrides)}

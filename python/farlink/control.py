@@ -35,12 +35,12 @@ class Running:
         return self._ask({"do": "show"})
 
     def set(self, changes: Sequence[tuple[str, str]]) -> dict[str, Any]:
-        """Change values by path for packets sent from now on, all of them or none.
+        """Change values by path for packets sent from now on; either all values change or none.
 
         Raises
         ------
         ScenarioError
-            If a path or a value is wrong; nothing is changed then.
+            If a path or a value is wrong. No value changes then.
         """
         return self._ask({"do": "set", "changes": [list(change) for change in changes]})
 
@@ -84,14 +84,14 @@ class Running:
         raise refused
 
     def execute(self, host: str, argv: Sequence[str]) -> int:
-        """Run a program in a host and wait for it; the end of the emulation kills it.
+        """Run a program in a host and wait for its end; the end of the emulation kills it.
 
         Returns the exit code of the program, or 128 plus the number of the signal that killed it.
 
         Raises
         ------
         ScenarioError
-            If there is no such host or program, or no program can run there.
+            If the host or program does not exist, or no program can run there.
         """
         return _farlink.execute(json.dumps(self._ask({"do": "place", "host": host})), list(argv))
 
@@ -120,12 +120,12 @@ def running() -> list[Running]:
 def find(which: str | None = None) -> Running:
     """Find an emulation by the name of its scenario or by its process ID.
 
-    Without `which` there must be exactly one.
+    Without `which`, exactly one emulation must run.
 
     Raises
     ------
     ScenarioError
-        If there is none, or more than one.
+        If no emulation is found, or more than one.
     """
     every = running()
     listed = ", ".join(f"{item.name} ({item.pid})" for item in every)

@@ -67,9 +67,9 @@ class Terminated(SystemExit):
 class Emulated:
     """Result of an emulation.
 
-    `data` has exit_code, duration_s, lateness, hosts, links, packets (where all packets are),
-    servers (with the exit codes of those that ended early) and endpoints (bytes that hosts in user
-    space sent, fetched and dropped); docs/emulator/packets.md describes it.
+    `data` has exit_code, duration_s, lateness, hosts, links, packets (counts by place), servers
+    (with exit codes of early ends) and endpoints (bytes that hosts in user space sent, fetched and
+    dropped). docs/emulator/packets.md describes it.
     """
 
     def __init__(self, data: dict[str, Any]) -> None:
@@ -189,21 +189,21 @@ def emulate(
     scenario
         As for `run`.
     command
-        Program and arguments. Without it the network is there for `seconds`; with `attach` and
-        neither until Ctrl-C.
+        Program and arguments. Without it the network runs for `seconds`; with `attach` and neither,
+        it runs until Ctrl-C.
     options
-        Each described in `emulation.Options`: host, servers, tcp, overrides, seed, seconds,
+        Options described in `emulation.Options`: host, servers, tcp, overrides, seed, seconds,
         endpoints, attach, internet, force, plain, realtime, run, pcap, snaplen, sample.
 
     Raises
     ------
     ScenarioError
-        If the scenario is wrong, there is no such host, or the kernel has no such TCP.
+        If the scenario is wrong, a host does not exist, or the kernel lacks the TCP.
     RunError
         If the system refuses: no root, no TUN device.
     Interrupted
-        At Ctrl-C, if there is no command. With one, Ctrl-C is for that command. A SIGINT that a
-        process sends to farlink alone is passed on to it, and ends the run 3 s later.
+        At Ctrl-C without a command. With a command, Ctrl-C is left to the command. A SIGINT that a
+        process sends to farlink alone is passed on to the command, and ends the run 3 s later.
     Terminated
         At SIGTERM or SIGHUP.
     """
@@ -227,7 +227,7 @@ def transfer(
     `counters` gets the counters of the sender's kernel, by the names of /proc/net/snmp and netstat.
     `memory` has settings of net.ipv4 for the kernels of both ends, such as "tcp_wmem". With
     `endpoints`, one or both ends use farlink's TCP. The other options are those of `emulate`,
-    except options for programs (host, servers, seconds).
+    except the options for programs (host, servers, seconds).
     """
     _check("transfer", options)
     of_programs = {
@@ -242,8 +242,8 @@ def transfer(
     if count is None:
         raise ScenarioError(f"transfer {size!r}: write a size such as 10MB")
     text, (sender, receiver) = _resolved(scenario, options)
-    # Set for each connection instead of for the host, because the kernel allows some TCPs to root
-    # only, and a namespace cannot have these as its default.
+    # The TCP is set per connection and not per host. The kernel allows some TCPs to root only, and
+    # these cannot be a namespace's default.
     tcp = options.pop("tcp", None)
     control = [tcp] if tcp else []
     check_kernel(tcp)
@@ -266,7 +266,7 @@ def transfer(
     options["servers"] = [] if sender in own else [(sender, serve)]
     done = _emulate(scenario, None if receiver in own else fetch, options, checked=count)
     if receiver in own:
-        # A program in a kernel host would write this line.
+        # With a kernel host, a program writes this line.
         fetched = done.data["endpoints"][receiver]["fetched"]
         if output is None:
             sys.stdout.write(json.dumps(fetched) + "\n")
@@ -416,7 +416,7 @@ def check_kernel(tcp: str | None) -> None:
 def _resolved(
     scenario: str | Path | Mapping[str, object], options: Options, variant: str | None = None
 ) -> tuple[str, tuple[str, str]]:
-    """Return the resolved scenario, with another TCP if named, and the nodes of its first flow."""
+    """Return the resolved scenario, with the TCP replaced if given, and its first flow's nodes."""
     changes = source.changes(options.get("overrides"), options.get("seed"))
     (text,) = source.find(scenario).resolve(variant and [variant], changes).values()
     return text, source.ends(json.loads(text)["flows"][0])
@@ -437,7 +437,7 @@ def signals(*, program: Callable[[], bool] | None) -> Iterator[list[int]]:
         raise SystemExit(128 + number)
 
     def leave_to_program(number: int, frame: FrameType | None) -> None:
-        # Not SIG_IGN, which the program would inherit.
+        # The program would inherit SIG_IGN.
         if program is not None and not program():
             signal.default_int_handler(number, frame)
 
@@ -473,7 +473,7 @@ def _terminal() -> Iterator[None]:
             yield
         finally:
             if group == os.getpgrp():
-                # SIGTTOU would stop a background process that takes the terminal.
+                # SIGTTOU would stop a background process that changes the foreground group.
                 before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
                 with suppress(OSError):
                     os.tcsetpgrp(terminal, group)

@@ -34,7 +34,7 @@ class FigureWarning(UserWarning):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C, or an exception of `progress`, ended a call after some runs were finished.
 
-    `result` has the runs that were finished for every TCP, and equals that of a call with this
+    `result` has the runs that were finished for every TCP. It equals the result of a call with this
     number of runs. The class derives from `KeyboardInterrupt` and not from `FarlinkError`.
     """
 

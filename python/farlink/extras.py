@@ -13,8 +13,8 @@ _NEED = re.compile(r"""([\w.-]+)\s*(\([^)]*\)|[^;]*);.*\bextra\s*==\s*['"]([\w-]
 def lacking(what: str, extra: str) -> ScenarioError:
     """Return the error of a command whose packages are not installed.
 
-    The message names the packages themselves: an index may not have the extras of a farlink that
-    was installed from a file or a checkout.
+    The message names the packages themselves. The index may lack the extras of a farlink that was
+    installed from a file or a checkout.
     """
     packages = " ".join(f"'{package}'" for package in _packages(extra))
     many = "packages that are" if packages.count(" ") else "a package that is"

@@ -44,7 +44,7 @@ _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?|.*\.", re.IGN
 
 
 def check_name(name: str) -> None:
-    """Raise `ScenarioError` unless a name can be that of a file or folder.
+    """Raise `ScenarioError` unless a name is safe as the name of a file or folder.
 
     The rule is that of names in scenarios: no separator, no leading dot, and no part that leads out
     of the folder.
@@ -141,7 +141,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Raise `OutputError` unless a file can be written at `path` now."""
+    """Raise `OutputError` unless a file can be written at `path`."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -202,7 +202,7 @@ def inside(folder: Path, *names: str) -> Path:
     Raises
     ------
     ScenarioError
-        If one is no name (`check_name`).
+        If a name is unsafe (`check_name`).
     """
     for name in names:
         check_name(name)

@@ -1,7 +1,7 @@
 """Folder of results, which is replaced as a whole except for files of other programs.
 
 The folder contains a list of farlink's files, each with the SHA-256 of its content. A later run
-into the folder removes the listed files. It keeps other files, and listed files that were edited.
+into the folder removes the listed files, except those that were edited. Other files stay.
 """
 
 import json
@@ -65,8 +65,8 @@ def filling(directory: Path, *, last: str) -> Iterator[Path]:
 def holds(directory: Path, name: str, digest: str) -> bool:
     """Return whether all files of `filling` are present and unchanged, and `name` has a mark.
 
-    The mark is `digest` among the first characters of the file. A caller that would write this
-    content again can then skip the writing.
+    The mark is `digest` among the first characters of the file. A caller with the same content can
+    then skip the writing.
     """
     try:
         names = listed(directory)
@@ -102,8 +102,8 @@ def _settle(stage: Path, directory: Path, last: str) -> None:
         parent = next((item for item in (directory / name).parents if item.exists()), directory)
         if not parent.is_dir():
             raise OutputError(f"cannot write {directory / name}: {parent} is not a directory")
-    # The file that shows that the folder is complete is removed first and written last. In between,
-    # the list has both the old files and the new ones.
+    # The file that marks the folder as complete is removed first and written last. In between, the
+    # list has both the old and the new files.
     both = {name: before.get(name, []) + ours.get(name, []) for name in {**before, **ours}}
     _write_list(directory, both)
     if last in ours:

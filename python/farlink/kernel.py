@@ -100,7 +100,7 @@ class KernelTrace:
         Raises
         ------
         ScenarioError
-            If the kernel tells no such thing.
+            If the kernel reports no such trace.
         """
         if name not in _UNITS:
             raise ScenarioError(f"trace {name!r} is not known; there are {', '.join(NAMES)}")
@@ -144,8 +144,8 @@ class KernelTrace:
         """
         from farlink.plot import Plots
 
-        # Figures are made for a `Result` of simulated runs. `_Observed` has the parts of it that
-        # they use.
+        # Figures are made for a `Result` of simulated runs. `_Observed` has the parts of a `Result`
+        # that they use.
         return Plots(cast("Result", _Observed(self, self._done, tcp, pcap)))
 
     def write(self, directory: Path) -> list[Path]:

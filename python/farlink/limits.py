@@ -102,7 +102,7 @@ def table(result: "Result") -> "Table | None":
 
 
 def sentences(result: "Result", busiest: str, used: Mapping[str, float]) -> list[str]:
-    """Return sentences on the limits of the TCPs; TCPs with one limit share a sentence.
+    """Return sentences on the limits of the TCPs; TCPs with the same limit share a sentence.
 
     `busiest` names the most used link direction, and `used` is its utilisation under each TCP.
     """

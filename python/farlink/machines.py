@@ -47,8 +47,8 @@ def unit(
 ) -> emulation.Emulated:
     """Carry packets between gateways over the links, until Ctrl-C or for `seconds`.
 
-    Every host of the scenario is a gateway that joins with `key`, except those that `options` makes
-    hosts of this machine (`endpoints`, `attach`).
+    Every host of the scenario is a gateway that joins with `key`. Hosts of this machine, which
+    `options` names (`endpoints`, `attach`), are excepted.
     """
     own, port = address("--listen", listen)
     try:
@@ -79,8 +79,8 @@ def gateway(
     """Join a unit as one of its scenario's hosts, on this machine.
 
     The gateway runs until its program ends, or until Ctrl-C. `track` has the position of the
-    machine over time: seconds from the start, and metres to the right and up. Returns the counters;
-    "exit_code" is that of the program, and "unit_ended" whether the unit ended the session.
+    machine over time: seconds from the start, and metres to the right and up. The returned counters
+    include the program's "exit_code" and "unit_ended", which is true if the unit ended the session.
     """
     to, port = address("--join", join)
     emulation.check_seconds(seconds)
@@ -106,7 +106,7 @@ def gateway(
         joined = True
         notice(line)
 
-    # Until the unit has answered, no program runs that could receive Ctrl-C.
+    # Before the unit has answered, no program runs that could receive Ctrl-C.
     with emulation.signals(program=(lambda: joined) if program else None):
         done: dict[str, Any] = json.loads(engine(emulation.utf8(json.dumps(asked)), heard))
     if not done["address"]:

@@ -90,7 +90,7 @@ def _metric(values: list[float | None], unit: str) -> dict[str, Any]:
 
 
 class _Metrics(Mapping[str, dict[str, Any]]):
-    """Metrics of a row; each is built when it is read."""
+    """Metrics of a row; each is built when it is first read."""
 
     __slots__ = ("_at", "_measures", "_places", "_scope")
 

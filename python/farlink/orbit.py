@@ -128,8 +128,8 @@ def walker(
         Degrees over which the ascending nodes are spread: 360 for a delta, about
         180 for a star (polar) constellation.
     phasing
-        Walker's F: each satellite is F / (planes x per_plane) of a turn ahead of its
-        neighbour in the plane before.
+        Walker's F: each satellite is F / (planes x per_plane) of a turn ahead of its neighbour in
+        the previous plane.
     epoch
         Time of the elements; by default 2026-01-01.
     name
@@ -179,18 +179,19 @@ def delay_trace(
 ) -> "pd.DataFrame":
     """Return the one-way delay over satellites over time, from two-line elements.
 
-    Every `interval` seconds the satellite in use is chosen anew. It is the one with the highest
-    elevation for the user, among those that user and gateway see above `min_elevation`. Packets go
-    up to this satellite and down to the gateway.
+    Every `interval` seconds the satellite in use is chosen anew. Of the satellites that user and
+    gateway both see above `min_elevation`, it is the one with the highest elevation for the user.
+    Packets go up to this satellite and down to the gateway.
 
     Parameters
     ----------
     tle
         A file of two-line elements, or their text.
     user, gateway
-        The two ends on the ground; by default the gateway stands beside the user.
+        Positions of the two ends on the ground; by default the gateway stands beside the user.
     start
-        Time 0; by default the epoch of the first elements, which are good for some days around it.
+        Time 0; by default the epoch of the first elements. Elements are valid for some days around
+        their epoch.
     duration, step
         Length of the trace and time between its rows, in seconds.
     min_elevation

@@ -64,7 +64,7 @@ class Verdict:
     def range(self) -> tuple[float, float]:
         """Range of a further run with a probability of 95 %, by Student's t over the runs.
 
-        The range has at least 5 % of the mean to either side, for runs that hardly differ.
+        The range has at least 5 % of the mean to either side, in case the runs hardly differ.
         """
         n = len(self.runs)
         half = _CLOSE * abs(self.mean)
@@ -157,7 +157,7 @@ class Overlay:
         }
 
     def plot(self) -> "Figure":
-        """Draw the capture in black with the runs of each TCP behind it."""
+        """Draw the capture in black over the runs of each TCP."""
         from farlink.plot.overlay import draw_overlay
 
         return draw_overlay(self)
@@ -197,7 +197,7 @@ def overlay(
     capture
         A pcap or pcapng file.
     tcp
-        TCPs to try; a name without a profile is that of Linux ("cubic" is "linux-cubic").
+        TCPs to try. A name without a profile means that of Linux ("cubic" is "linux-cubic").
     runs
         Runs of each; three or more give ranges.
     connection, direction
@@ -210,7 +210,7 @@ def overlay(
     Raises
     ------
     ScenarioError
-        If the capture tells too little, or anything asked for is wrong.
+        If the capture has too little data, or an argument is wrong.
     """
     if not 1 <= runs <= 1000:
         raise ScenarioError(f"runs is {runs}; write 1 to 1000")

@@ -15,8 +15,7 @@ __all__ = ["failure", "optional", "warn"]
 def optional(figure: str, *, refuses: bool = False) -> Iterator[None]:
     """Convert an error in a block that draws `figure` to a `FigureWarning`.
 
-    With `refuses` a `ScenarioError` is raised instead, because the user asked for an impossible
-    figure.
+    With `refuses` a `ScenarioError` is raised instead, for a figure that the user requested.
     """
     try:
         yield
@@ -27,7 +26,7 @@ def optional(figure: str, *, refuses: bool = False) -> Iterator[None]:
 
 
 def failure(error: Exception) -> str:
-    """Return the reason of an error in one line; for a bug, also the line of code."""
+    """Return an error in one line; for a bug, with the line of code."""
     text = " ".join(str(error).split())
     if isinstance(error, FarlinkError):
         return text

@@ -1,7 +1,7 @@
-"""Probability functions of intervals and tests, without SciPy, whose package has 110 MB.
+"""Probability functions of intervals and tests. SciPy has them too, but its package has 110 MB.
 
-The incomplete beta and gamma functions are those of the Rust crate `statrs`: relative errors are
-below 1e-8 for shapes up to 40,000. Quantiles are found by bisection.
+The incomplete beta and gamma functions are those of the Rust crate `statrs`. Their relative errors
+are below 1e-8 for shapes up to 40,000. Quantiles are found by bisection.
 """
 
 import math
@@ -56,12 +56,12 @@ def binomial_sf(k: float, n: int, p: float) -> float:
 
 
 def poisson_cdf(k: float, mean: float) -> float:
-    """Return P(K <= k) of a Poisson number with this mean above 0."""
+    """Return P(K <= k) of a Poisson number with this mean, which is above 0."""
     return 0.0 if k < 0 else _farlink.gamma_ur(math.floor(k) + 1, mean)
 
 
 def poisson_sf(k: float, mean: float) -> float:
-    """Return P(K > k) of a Poisson number with this mean above 0."""
+    """Return P(K > k) of a Poisson number with this mean, which is above 0."""
     return 1.0 if k < 0 else _farlink.gamma_lr(math.floor(k) + 1, mean)
 
 

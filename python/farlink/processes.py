@@ -38,9 +38,9 @@ def write_all(
 ) -> list[Path]:
     """Write files with at most `processes` processes, and return their paths.
 
-    `notify` is called with the name of each task before this process starts it. A figure without
-    paths becomes a `FigureWarning`. The kind `figure` becomes another one if no task of that kind
-    has paths or a reason.
+    `notify` is called with the name of each task before this process starts it. A task that
+    failed becomes a `FigureWarning`, and so does the kind `figure` if no task of this kind wrote a
+    file.
     """
     done = done_by(
         processes,
@@ -66,16 +66,16 @@ def done_by(
 ) -> list[_Done]:
     """Run all tasks with at most `processes` processes and return the result of each.
 
-    The other processes are forks of this one (Linux only) and share its memory; each takes the next
-    task when it has finished one. Tasks that failed in a fork are run again in this process at the
-    end, so that errors are those of a run without forks. `notify` is called with the number of each
-    task that this process runs.
+    The other processes are forks of this process (Linux only) and share its memory. Each takes the
+    next task when it has finished a task. Tasks that failed in a fork are run again in this process
+    at the end, so that errors equal those of a run without forks. `notify` is called with the
+    number of each task that this process runs.
     """
     copies: list[_Copy[_Done]] = []
     done: dict[int, _Done] = {}
     with tempfile.TemporaryFile() as numbers:
-        # Processes read task numbers from one open file, whose shared offset gives each number to
-        # one process.
+        # Processes read task numbers from one open file. Its shared offset gives each number to
+        # exactly one process.
         numbers.write(b"".join(n.to_bytes(_NUMBER, "little") for n in range(len(tasks))))
         numbers.flush()
         numbers.seek(0)
@@ -133,8 +133,8 @@ class _Copy(Generic[_Done]):
             with open(theirs, "wb") as answer:  # noqa: PTH123 (a number)
                 pickle.dump(done, answer)
         finally:
-            # Errors of the fork are left to the first process, which runs the task again; exit
-            # handlers must not run here.
+            # Errors of the fork are left to the first process, which runs the task again. Exit
+            # handlers must not run in the fork.
             os._exit(0)
 
     def done(self) -> dict[int, _Done]:

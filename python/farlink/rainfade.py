@@ -1,9 +1,9 @@
 """Rain fades of a satellite link from its place, elevation and frequency.
 
-The models are those of the ITU-R recommendations as the package `itur` computes them: rain
-attenuation by P.618, rainfall by P.837, height of rain by P.839, height of the place by P.1511. The
-models give the attenuation that is exceeded in a share of an average year. The change of
-attenuation over time follows the synthesiser of P.1853.
+The models are those of the ITU-R recommendations, computed by the package `itur`: rain attenuation
+by P.618, rainfall by P.837, height of rain by P.839, height of the place by P.1511. They give the
+attenuation that is exceeded in a share of an average year. The change of attenuation over time
+follows the synthesiser of P.1853.
 """
 
 import math
@@ -85,9 +85,9 @@ class Rain:
     def probability(self, margin_db: float) -> float:
         """Return the share of the year in which rain attenuation exceeds the margin.
 
-        This is the inverse of `attenuation`. Outside of the range of P.618 the closest bound is
-        returned: 0.05 for a margin that is exceeded more often, 0.00001 for a margin that is
-        exceeded less often.
+        `probability` is the inverse of `attenuation`. Outside of the range of P.618 the closest
+        bound is returned: 0.05 for a margin that is exceeded more often, 0.00001 for a margin that
+        is exceeded less often.
         """
         if not margin_db > 0:
             raise ScenarioError(f"margin {margin_db:g} dB: write more than 0 dB")
@@ -144,7 +144,7 @@ class Rain:
             Percent of the year in which the attenuation of the middle row is exceeded: a
             storm around it. Without it the series begins anywhere in the year.
         seed
-            Of the random numbers.
+            Seed of the random numbers.
         """
         import numpy as np
         import pandas as pd

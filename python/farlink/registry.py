@@ -46,7 +46,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class TraceKind:
-    """Trace: its columns with units, and the table of the engine that contains them."""
+    """Trace: its columns with units, and its table in the engine."""
 
     name: str
     table: str
@@ -55,7 +55,7 @@ class TraceKind:
 
     @property
     def units(self) -> dict[str, str]:
-        """Unit of each column, empty if it has none."""
+        """Unit of each column; empty for a column without a unit."""
         return {column["name"]: column["unit"] for column in self.columns}
 
 

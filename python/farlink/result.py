@@ -68,7 +68,7 @@ class Result:
             "scenario": first,
             "scenarios": dict(scenarios),
         })  # fmt: skip
-        # The document is many times larger than the numbers, so it is built when it is read.
+        # The document is many times larger than the numbers, so it is built only when it is read.
         del result.__dict__["data"]
         result._measures = runs
         return result
@@ -222,7 +222,7 @@ class Result:
 
     @cached_property
     def runs_are_alike(self) -> bool:
-        """Whether several runs gave equal numbers, because the scenario has no randomness."""
+        """Whether several runs gave equal numbers, as in a scenario without randomness."""
         return self.runs > 1 and all(
             len(set(values_of(row, name))) == 1
             for part in ("results", "links")
@@ -242,10 +242,10 @@ class Result:
 
     @property
     def goodput_to_add(self) -> str:
-        """Name of the metric of TCP flows whose goodputs may be added.
+        """Name of the goodput metric that can be summed over TCP flows.
 
-        With several flows it is `goodput_over_run`, because goodputs over each flow's own duration
-        do not add up to the throughput of the path.
+        With several flows the metric is `goodput_over_run`, because goodputs over each flow's own
+        duration do not add up to the throughput of the path.
         """
         known = self.rows("results")[0]["metrics"]
         several = len(self.tcp_flows()) > 1
@@ -254,7 +254,7 @@ class Result:
     def difference(self, metric: str, a: str, b: str, *, udp: bool | None = None) -> Estimate:
         """Estimate by how much TCP `a` exceeds TCP `b`, run by run.
 
-        In run k both TCPs have the same channel, so the interval is that of the paired differences
+        Run k of both TCPs has the same channel, so the interval is that of the paired differences
         (see `stats.paired_difference`). `udp` is as in `total`.
         """
         return paired_difference(self._totals(metric, a, udp=udp), self._totals(metric, b, udp=udp))
@@ -287,9 +287,9 @@ class Result:
         Parameters
         ----------
         name
-            One of `trace_names`, such as cwnd, segments, drops or throughput.
+            Name in `trace_names`, such as cwnd, segments, drops or throughput.
         tcp
-            By default all, told apart by the column `tcp`.
+            TCPs of the trace, in the column `tcp`; by default all.
         run
             Number of the run, from 0.
         bin_s
@@ -315,8 +315,8 @@ class Result:
     def story(self, tcp: str | None = None, run: int = 0) -> "pd.DataFrame":
         """Return a sentence for each event of a run: time (s), flow, side, text, packet.
 
-        `side` is the end of the flow where it happened, and `packet` the number of the
-        packet in the trace packets, if there is one.
+        `side` is the end of the flow with the event. `packet` is the number of the packet in the
+        trace packets, if there is one.
         """
         return self.probe(tcp, run, packets=True).story.copy()
 
@@ -329,7 +329,7 @@ class Result:
         bin_s: float | None = None,
         where: Mapping[str, str] | None = None,
     ) -> "dict[str, np.ndarray[Any, Any]]":
-        """Return a trace of a TCP as arrays; only rows with these values (see `Trace.arrays`)."""
+        """Return a trace of a TCP as arrays; `where` selects rows (see `Trace.arrays`)."""
         probe = self.probe(tcp, run, packets=name == PACKETS)
         return probe.arrays(name, bin_s=bin_s, where=where)
 
@@ -350,8 +350,8 @@ class Result:
         Raises
         ------
         RunError
-            If the run does not give the saved numbers (a result that another
-            version made).
+            If the run does not reproduce the saved numbers, because another version made the
+            result.
         """
         run = whole("run", run, resultfile.MOST_RUNS, least=0)
         key = (self._one_tcp(tcp), run)
@@ -400,8 +400,7 @@ class Result:
             for tcp in waiting:  # An iterator over a list gives each name to exactly one thread.
                 self.probe(tcp, run, snaplen=snaplen, packets=packets, progress=report)
 
-        # Only this thread receives signals, so it simulates too and tells the other threads to
-        # stop.
+        # Only this thread receives signals. It simulates too, and asks the other threads to stop.
         others = max(min(jobs, len(self.tcp)) - 1, 0)
         with ThreadPoolExecutor(max(others, 1)) as pool:
             helpers = [pool.submit(simulate, beside) for _ in range(others)]
@@ -430,7 +429,7 @@ class Result:
         return "".join(self.pieces())
 
     def pieces(self) -> Iterator[str]:
-        """Yield the result file in pieces, so that a large one is never in memory as a whole."""
+        """Yield the result file in pieces, so that a large file is never in memory as a whole."""
         if not self._measures:
             yield json.dumps(self.data, indent=1, allow_nan=False) + "\n"
             return
@@ -462,13 +461,12 @@ class Result:
         """Write the result and the traces of run 0 of every TCP to a directory.
 
         The files are result.json, <tcp>/<trace>.parquet (or .csv), with `snaplen` <tcp>/<capture
-        point>.pcapng, and with `plots` plots/*.png and plots/*.svg. `figure` adds the
-        figures of one kind, such as ladder, and `packets` the trace packets. Returns their
-        paths. All files are put into the directory or none. Files of an earlier call are
-        removed, and files of other programs are kept (a list in the directory distinguishes
-        them). A figure that cannot be drawn is omitted with a `FigureWarning`. Up to `jobs`
-        processes draw, with `size` and `fonts` as in `plot.save`. `tell` is called with the name
-        of each part before it is written.
+        point>.pcapng, and with `plots` plots/*.png and plots/*.svg. `figure` adds the figures of
+        one kind, such as ladder, and `packets` the trace packets. Returns their paths. Either all
+        files are put into the directory or none. Files of an earlier call are removed, and files of
+        other programs are kept (a list in the directory distinguishes them). A figure that cannot
+        be drawn is omitted with a `FigureWarning`. Up to `jobs` processes draw, with `size` and
+        `fonts` as in `plot.save`. `tell` is called with the name of each part before it is written.
         """
         base = Path(directory)
         with folder.filling(base, last="result.json") as stage:
@@ -502,7 +500,7 @@ class Result:
         fonts: "Fonts | None" = None,
         tell: "Callable[[str], None] | None" = None,
     ) -> list[Path]:
-        """Write the files of `save` other than the result; without `table_format` no traces."""
+        """Write the files of `save` except the result; no traces without `table_format`."""
         self.probe_all(snaplen=snaplen, packets=packets or figure == "ladder", jobs=jobs)
         tasks: list[FileTask] = []
         if plots:
@@ -548,7 +546,7 @@ class Result:
         Raises
         ------
         ScenarioError
-            If the file cannot be read or is no result.
+            If the file cannot be read or is not a result.
         """
         return cls(resultfile.read(Path(path)))
 

@@ -29,7 +29,7 @@ def read(path: Path) -> dict[str, Any]:
     Raises
     ------
     ScenarioError
-        If it cannot be read or is no result.
+        If the file cannot be read or is not a result.
     """
     document = parse(files.read_text(path), path)
     if "format" not in document:
@@ -44,7 +44,8 @@ def parse(text: str, path: Path) -> dict[str, Any]:
     Raises
     ------
     ScenarioError
-        If it is none, or holds what a result cannot: NaN, half a surrogate pair.
+        If the text is not a result, or has a value that a result cannot have: NaN, half a surrogate
+        pair.
     """
     try:
         document = json.loads(text, parse_constant=_no_constant)
@@ -192,8 +193,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _number_fault(error: ValueError) -> str:
-    # Python limits the digits of a number, because parsing takes time proportional to the square of
-    # their number.
+    # Python limits the number of digits, because the parsing time grows with its square.
     return "a number has thousands of digits" if "digits" in str(error) else str(error)
 
 

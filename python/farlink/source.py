@@ -68,14 +68,14 @@ class Source:
                 asked.insert(0, ("tcp.profile", profile))
             changes = [*asked, *changes]
         if self.saved and changes:
-            # The full TCP settings of a resolved scenario hold for its own TCPs only; the rest of
-            # the scenario applies to others.
+            # The full TCP settings of a resolved scenario apply to its own TCPs only. Other TCPs
+            # use the rest of the scenario.
             tree = json.loads(text)
             tree.pop("resolved_tcp", None)
             text = json.dumps(tree)
             if tcp in self.saved and "variant" in tree["tcp"]:
-                # The original run also applied this TCP to the scenario, which may leave keys of
-                # the scenario unused.
+                # The original run also applied this TCP to the scenario, so keys of the scenario
+                # may have become unused.
                 changes = [("tcp.variant", tree["tcp"]["variant"]), *changes]
         return self._resolve_text(text, changes)
 
@@ -102,13 +102,13 @@ class Source:
 def find(scenario: str | Path | Mapping[str, object]) -> Source:
     """Find a scenario by name or path, or accept it as a mapping.
 
-    A string is a name of the library unless it ends in .toml or .json, has a directory in it, or is
-    the name of a file.
+    A string is a name of the library, unless it ends in .toml or .json, has a directory in it, or
+    is the name of a file.
 
     Raises
     ------
     ScenarioError
-        If there is no such name or file, or it cannot be read.
+        If there is no such name or file, or the file cannot be read.
     """
     if isinstance(scenario, Mapping):
         try:
@@ -151,7 +151,8 @@ def changes(overrides: Mapping[str, object] | None, seed: int | None) -> list[tu
     Raises
     ------
     ScenarioError
-        If they are no values by path, TOML has nothing like one, or there is no such seed.
+        If the overrides are not values by path, TOML cannot express a value, or the seed is out of
+        range.
     """
     if overrides is not None and not isinstance(overrides, Mapping):
         raise ScenarioError(
@@ -185,7 +186,7 @@ def override_text(value: object) -> str:
     Raises
     ------
     ScenarioError
-        If TOML has nothing like it.
+        If TOML cannot express the value.
     """
     try:
         return value if isinstance(value, str) else toml_text(value)
@@ -254,12 +255,12 @@ def _saved(document: dict[str, Any], path: Path) -> Source:
 
 
 def toml_text(value: object) -> str:
-    """Return a value as TOML writes it, in one line.
+    """Return a value in the notation of TOML, in one line.
 
     Raises
     ------
     ScenarioError
-        If TOML has nothing like it.
+        If TOML cannot express the value.
     """
     if isinstance(value, bool):
         return "true" if value else "false"

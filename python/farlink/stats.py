@@ -57,8 +57,7 @@ def mean_ci95(values: Sequence[float | None], probability: float = 0.975) -> Est
     if n == 1:
         return Estimate(mean, None, None, 1)
     if min(present) == max(present):
-        # Rounding may change the mean of equal values, which would give an interval above zero
-        # width.
+        # Rounding may change the mean of equal values, and the interval would then have a width.
         return Estimate(present[0], present[0], present[0], n)
     variance = math.fsum((value - mean) ** 2 for value in present) / (n - 1)
     half = t_quantile(probability, n - 1) * math.sqrt(variance / n)
@@ -115,7 +114,7 @@ def paired_difference(
 def clopper_pearson(successes: int, n: int) -> tuple[float, float]:
     """Return the 95 % interval of a probability from independent trials.
 
-    Clopper and Pearson (1934). The interval is never too narrow, whatever the probability is.
+    Interval of Clopper and Pearson (1934), which is never too narrow, for any probability.
     """
     low = 0.0 if successes == 0 else beta_quantile(successes, n - successes + 1, 0.025)
     high = 1.0 if successes == n else beta_quantile(successes + 1, n - successes, 0.975)

@@ -102,7 +102,7 @@ class Trace:
     ) -> "dict[str, _Array]":
         """Return one trace as arrays, only rows that have the values in `where`.
 
-        Names are text; other columns are numbers, with NaN for missing values. Figures use arrays,
+        Names are text. Other columns are numbers, with NaN for missing values. Figures use arrays,
         because building a pandas table takes longer than drawing most figures.
         """
         kind = self._kind(name, bin_s)
@@ -206,8 +206,8 @@ class Trace:
     def _throughput(self, bin_s: float | None) -> "dict[str, _Array | Texts]":
         """Return the rate of arrivals at the far end of each link in bit/s, for each bin.
 
-        `time` is the middle of the bin. The last bin may extend beyond the end of the run; the rate
-        then still refers to its full width.
+        `time` is the middle of the bin. The last bin may extend beyond the end of the run, and its
+        rate still refers to the full width.
         """
         import numpy as np
 

@@ -11,8 +11,8 @@ listens for IPv4, or with --ip v6 for IPv6. With --counters the server writes th
 kernel (/proc/net/snmp and netstat) at the end. The client waits for this file, because the server
 is killed when the client ends.
 
-The data is SHA-256 in counter mode, so that the receiver can compute every byte. `fetch` prints one
-line of JSON (or writes it to FILE), and fails if a byte is wrong or missing.
+The data is SHA-256 in counter mode, so the receiver can compute every byte. `fetch` prints one line
+of JSON (or writes it to FILE), and fails if a byte is wrong or missing.
 """
 
 import hashlib
@@ -60,8 +60,8 @@ def serve(size: int, control: str, counters: str, ip: str) -> None:
             connection.shutdown(socket.SHUT_WR)
             connection.recv(1)
             if counters:
-                # The file gets its final name when it is complete, because a reader waits for that
-                # name.
+                # The file gets its final name when it is complete, because its reader waits for
+                # that name.
                 part = Path(counters + ".part")
                 part.write_text(json.dumps(counted()), encoding="utf-8")
                 part.rename(counters)
@@ -126,8 +126,8 @@ def fetch(host: str, size: int, control: str, output: str, counters: str) -> int
 def wait_for_the_end(connection: socket.socket) -> None:
     """Close the connection and wait until the sender has acknowledged the FIN.
 
-    The network ends with this program. Otherwise the last ACKs would still be in flight, and be
-    missing in captures at the sender.
+    Otherwise the network would end with this program while the last ACKs are in flight, and
+    captures at the sender would lack them.
     """
     connection.shutdown(socket.SHUT_WR)
     began = time.monotonic()

@@ -30,7 +30,7 @@ def rounded(value: float, half_width: float | None = None) -> str:
     """Return a number rounded to its significant digits.
 
     With the `half_width` of its interval, the number is rounded to the second significant digit of
-    the half width. Otherwise it has four significant digits, or is whole if it is whole.
+    the half width. Otherwise it has four significant digits, and a whole number stays whole.
     """
     if half_width is not None and half_width > 0 and math.isfinite(half_width):
         decimals = max(0, 1 - math.floor(math.log10(half_width)))

@@ -41,11 +41,11 @@ def advise(
     tcp
         TCP in use now; by default the scenario's, or "linux-cubic" if the scenario names none.
     server
-        Instead of `tcp`: the TCP that both hosts keep ("cubic"). Only link ARQ and agents between
-        them are tried.
+        TCP that both hosts keep ("cubic"), as an alternative to `tcp`. Only link ARQ and agents
+        between the hosts are tried.
     size
-        Transfer sizes to choose for, such as "50 MB"; by default the scenario's size, and a short,
-        a middle and a long one.
+        Transfer sizes to choose for, such as "50 MB". By default the scenario's size, and a short,
+        a middle and a long size.
     runs
         Number of runs for the choice, and again for the reported numbers. A significantly worse
         setting is dropped early. Three runs are used if nothing is random.

@@ -55,7 +55,7 @@ class SizeResult:
 
 @dataclass(frozen=True)
 class Beside:
-    """Goodput of a transfer, and of an endless transfer beside it on the path."""
+    """Goodput of a transfer, and of the endless transfer that shares its path."""
 
     what: str
     ours: Estimate

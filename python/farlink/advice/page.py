@@ -216,7 +216,7 @@ def _harm(advice: "Advice") -> str:
 
 
 def _shows(option: "Option", other: "Option") -> bool:
-    """Return whether two goodputs differ as printed; the headline omits equal ones."""
+    """Return whether two printed goodputs differ; the headline omits equal ones."""
     return _value(option.goodput, "bit/s") != _value(other.goodput, "bit/s")
 
 

@@ -123,7 +123,7 @@ def _traced(tree: Mapping[str, Any], place: int, direction: str) -> list[float]:
 def anywhere(tree: Mapping[str, Any]) -> dict[str, str]:
     """Return overrides that start each run at a random position of every rate trace.
 
-    Otherwise all runs would begin at the first row, and meet the same rain storm.
+    Without a random offset, all runs would begin at the first row, and meet the same rain storm.
     """
     table = {}
     for place, link in enumerate(tree["links"]):
@@ -288,8 +288,8 @@ def with_proxy(tree: Mapping[str, Any], path: Bottleneck) -> Iterator[tuple[str,
     """Yield the scenario with an agent before the link: PEPsal, spoofing or snoop.
 
     PEPsal splits connections and uses Hybla on the link. Spoofing sends ACKs on behalf of the far
-    host. Snoop does not split connections: it caches packets that the link has not delivered yet,
-    and retransmits those that the link lost. Snoop is only tried on a lossy link.
+    host. Snoop caches packets that the link has not delivered yet, and retransmits those that the
+    link lost; connections stay whole. Snoop is only tried on a lossy link.
     """
     if tree.get("agents"):
         return

@@ -1,4 +1,4 @@
-"""PDF of the page: its blocks laid out on A4 sheets by Matplotlib."""
+"""PDF of the page. Matplotlib lays out its blocks on A4 sheets."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

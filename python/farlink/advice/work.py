@@ -167,7 +167,8 @@ class Advisor:
         self.measure = "goodput_over_run" if several else "goodput"
         self.name = self.called or _name(self.given, self.tree)
         deciding, beside = sizes(self.tree, self.path, self.asked)
-        # The scenario's own size comes first, because the printed commands reproduce its numbers.
+        # The scenario's own size comes first, because its numbers are those of the printed
+        # commands.
         own = next((i for i, item in enumerate(deciding) if item.label == "the scenario's"), 0)
         scenario = Size(deciding[own].label, deciding[own].bytes, self.tree)
         self.deciding = [scenario, *deciding[:own], *deciding[own + 1 :]]
@@ -376,7 +377,7 @@ class Advisor:
         return entries
 
     def _early(self, what: str, item: Setting, base: Setting, runs: int) -> Option:
-        """Compare a remedy over the first runs, which are unbiased because they chose no remedy."""
+        """Compare a remedy over the first runs, which did not influence its choice."""
 
         def values(of: Point, measure: str) -> list[float | None]:
             return _known(self.lab.values(of, measure, runs))
@@ -569,7 +570,7 @@ _MUCH_AGAIN = 0.1
 def _own_tcp(given: str | Path | Mapping[str, object], point: Point) -> str | None:
     """Return the TCP that the scenario names explicitly; None if it leaves the TCP open.
 
-    An open TCP means the default of the machines (Linux CUBIC), not that of the simulator.
+    The default of the machines (Linux CUBIC) replaces an open TCP, not the simulator's default.
     """
     row = point.scenario["resolved_tcp"][0]
     where = source.find(given)

@@ -1,7 +1,7 @@
 """ZIP archive with a list of its files and their SHA-256.
 
-Reading extracts nothing to disk: files are read into memory. File names that point outside the
-archive's folder are an error.
+Files are read into memory, and never extracted to disk. File names that point outside the archive's
+folder are an error.
 """
 
 import hashlib

@@ -43,7 +43,7 @@ def pack(results: Sequence[str | Path], out: str | Path) -> Path:
     Raises
     ------
     ScenarioError
-        If an entry of `results` is not a result, or was changed since farlink wrote it.
+        If an entry of `results` is not a result, or was changed after farlink wrote it.
     OutputError
         If the archive cannot be written.
     """
@@ -132,7 +132,7 @@ def _requirements() -> str:
 
 
 def _needs(requires: Sequence[str]) -> Iterator[str]:
-    """Yield the names of required packages, without those of extras."""
+    """Yield the names of required packages, without the packages of extras."""
     for line in requires:
         match = re.match(r"[\w.-]+", line)
         if match and "extra ==" not in line:

@@ -28,7 +28,7 @@ _NO_NUMBERS = ("wall_s", "version", "command", "simulated_runs", "events")
 
 @dataclass(frozen=True)
 class Difference:
-    """Value that differs: its place, the packed value, and the new value."""
+    """Value that differs from the archive: its place, the packed value, and the new value."""
 
     where: str
     packed: object
@@ -67,7 +67,8 @@ class Verification:
     altered
         Sentences about files that were changed after packing.
     packed_with, engine_differs
-        Version of farlink that packed the archive, and whether its engine differs from this one.
+        Comparison of an archive with the present engine: its version, and whether the engine
+        differs.
     """
 
     items: Sequence[Item]
@@ -286,7 +287,7 @@ def _compare_csv(item: Item, name: str, before: bytes, now: bytes) -> None:
 
 
 def _compare_tables(item: Item, name: str, before: bytes, now: bytes) -> None:
-    """Compare two trace tables column by column; a column counts as one difference."""
+    """Compare two trace tables column by column; a differing column is one difference."""
     try:
         names = _farlink.parquet_footer(before)[2]
         packed = columns.from_parquet(before, names)

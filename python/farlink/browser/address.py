@@ -45,12 +45,12 @@ def experiment(
 
 
 def fragment(state: Mapping[str, Any]) -> str:
-    """Return the fragment of an address, with its leading `#`, that has a state.
+    """Return the fragment of an address for a state, with its leading `#`.
 
     Raises
     ------
     ScenarioError
-        If the fragment is larger than what a page reads: 400,000 bytes, 64,000 characters.
+        If the fragment is larger than the page accepts: 400,000 bytes, 64,000 characters.
     """
     text = json.dumps({"v": _VERSION, **state}, separators=(",", ":"), ensure_ascii=False)
     if len(text.encode()) > MOST_BYTES:

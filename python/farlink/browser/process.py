@@ -1,4 +1,4 @@
-"""Process of its own that serves the page of an emulation, so that no page delays the engine."""
+"""Separate process that serves the page of an emulation, so that no page delays the engine."""
 
 import asyncio
 import json
@@ -28,17 +28,18 @@ def served(state: Mapping[str, Any], port: int = 0) -> Iterator[str]:
     """Serve the page for the emulation of this process until the end of the block.
 
     Yields the page's address, which has a secret token in it. `state` is that of
-    `address.experiment`. The server prints the address on standard error once the emulation
-    answers, so that no address is printed for an emulation that is refused.
+    `address.experiment`. The server prints the address on standard error when the emulation first
+    answers. No address is therefore printed for a refused emulation.
 
     Raises
     ------
     ScenarioError
-        If the page was not built, or the port cannot be had.
+        If the page was not built, or the port is not available.
     """
     files.read("--live")
     asked = {"pid": os.getpid(), "port": port, "state": dict(state)}
-    # The process has a session of its own: Ctrl-C at the terminal is for the user's program.
+    # The process has its own session, so that Ctrl-C at the terminal reaches only the user's
+    # program.
     with subprocess.Popen(  # noqa: S603 (this interpreter)
         [sys.executable, "-P", "-m", __name__],
         stdin=subprocess.PIPE,
@@ -58,7 +59,7 @@ def served(state: Mapping[str, Any], port: int = 0) -> Iterator[str]:
                 raise ScenarioError(answer["error"])
             yield answer["address"]
         finally:
-            # The end of its standard input ends the process, also if this process is killed.
+            # Closing its standard input ends the process, even if this process is killed.
             with suppress(OSError):
                 process.stdin.close()
             try:

@@ -81,11 +81,11 @@ class Site:
     contents
         Files of the page by their paths.
     fragment
-        Fragment to which the first address leads, with its `#`; empty for none.
+        Fragment for the first address, with its `#`; empty for none.
     token
-        Secret that every path begins with; None if the page is open to this machine.
+        Secret at the start of every path; None if the page is open to this machine.
     socket
-        Handler of the socket; None if there is none.
+        Handler of the socket; None for a site without a socket.
     """
 
     contents: Mapping[str, bytes]
@@ -122,7 +122,7 @@ class Site:
         return self._file(name or "index.html", encodings)
 
     def _file(self, name: str, encodings: str) -> Response:
-        # Paths are looked up among the files in memory, so that none leads anywhere else.
+        # Paths are looked up among the files in memory, so no path leads anywhere else.
         data = self.contents.get(name)
         if data is None:
             return _refused(HTTPStatus.NOT_FOUND, "there is no such file")
@@ -172,14 +172,14 @@ def _response(status: HTTPStatus, body: bytes, media: str) -> Response:
 
 @asynccontextmanager
 async def serving(site: Site, port: int = 0, option: str = "--port") -> AsyncIterator[str]:
-    """Serve a site until the end of the block, and yield its address; port 0 is a free one.
+    """Serve a site until the end of the block, and yield its address; port 0 takes a free port.
 
     `option` is the name of the port in messages.
 
     Raises
     ------
     ScenarioError
-        If the port cannot be had.
+        If the port is not available.
     """
     taken: list[int] = []
 
@@ -187,7 +187,7 @@ async def serving(site: Site, port: int = 0, option: str = "--port") -> AsyncIte
         return site.answer(request, taken[0])
 
     async def no_socket(_: ServerConnection) -> None:
-        """Do nothing: no request gets this far."""
+        """Do nothing, because a site without a socket accepts no connection."""
 
     try:
         server: Server = await serve(

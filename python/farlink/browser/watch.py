@@ -1,4 +1,4 @@
-"""Socket of a running emulation: samples for every client, and changes from them."""
+"""Socket of a running emulation: sends samples to clients, and accepts changes from them."""
 
 import asyncio
 import json
@@ -45,9 +45,9 @@ _CHANGES = {"set": ("changes",), "channel": ("on", "link", "direction")}
 class Watch:
     """Samples of an emulation ten times a second, for any number of clients up to 16.
 
-    `find` returns the emulation, or None while there is none. `started` is what the page gets
-    about the scenario. Each client has a task of its own, which skips samples while the client
-    reads too slowly. The emulation is asked by one task, so no client can delay it.
+    `find` returns the emulation, or None while no emulation runs. `started` is the information on
+    the scenario for the page. Each client has its own task, which skips samples while the client
+    reads too slowly. Only one task sends requests to the emulation, so no client can delay it.
     """
 
     def __init__(self, find: Callable[[], Running | None], started: Mapping[str, Any]) -> None:
@@ -124,7 +124,7 @@ class Watch:
             )
 
     async def _ask(self, question: Callable[[], T]) -> T:
-        """Call a function that waits for the emulation, in a thread, one at a time."""
+        """Call a function that waits for the emulation: in a thread, one call at a time."""
         async with self._asking:
             return await asyncio.to_thread(question)
 
@@ -150,7 +150,7 @@ class Watch:
             await asyncio.gather(reading, writing, return_exceptions=True)
 
     async def _write(self, client: ServerConnection) -> None:
-        """Send the state, then the samples as they come, each as soon as the client takes it."""
+        """Send the state, and then each sample as soon as the client has read the previous one."""
         sent, states = self._first_for(client), -1
         while True:
             changed = self._changed
@@ -180,7 +180,7 @@ class Watch:
         return max((number for number, row in self._samples if row["time"] <= since), default=0)
 
     async def _send(self, client: ServerConnection, message: Mapping[str, Any]) -> None:
-        """Send a message; a client that takes nothing for `_STUCK_S` is dropped."""
+        """Send a message; a client that reads nothing for `_STUCK_S` is dropped."""
         try:
             await asyncio.wait_for(client.send(json.dumps(message)), _STUCK_S)
         except TimeoutError:
@@ -213,7 +213,7 @@ class Watch:
 
 
 def _number(message: str | bytes) -> int | None:
-    """Return the number of a request, which its answer has too."""
+    """Return the number of a request, which is repeated in its answer."""
     with suppress(ValueError, TypeError, KeyError, RecursionError):
         number = json.loads(message)["id"]
         return number if isinstance(number, int) else None
@@ -226,7 +226,7 @@ def _request(message: str | bytes) -> dict[str, Any]:
     Raises
     ------
     ScenarioError
-        If it is no request.
+        If the message is no request.
     """
     try:
         request = json.loads(message)
@@ -265,7 +265,7 @@ def _is_change(change: object) -> bool:
 
 
 def sample(stats: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the page draws of `farlink ctl stats`: counters of links, and TCP connections.
+    """Return the parts of `farlink ctl stats` that the page draws: link counters, TCP connections.
 
     Counters are totals since the start, so a page that misses a sample computes the same rates.
     """

@@ -192,8 +192,8 @@ def _reading(known: dict[Ends, _Reading], readings: list[_Reading], segment: Seg
     opens = segment.flags & (SYN | ACK) == SYN
     again = entry is not None and entry.first_sequence in (None, segment.sequence)
     if entry is None or (opens and (not again or (entry.first_sequence is None and _used(entry)))):
-        # The opener sends the SYN or gets the SYN+ACK. Without both, the first segment's sender
-        # counts as the opener.
+        # The opener sends the SYN or gets the SYN+ACK. Without either, the first segment's sender
+        # is treated as the opener.
         opener = back if segment.flags & (SYN | ACK) == SYN | ACK else segment.flow
         entry = _Reading(opener, segment.time, segment.time)
         known.pop(back, None)

@@ -93,7 +93,7 @@ class Half:
 
 @dataclass(frozen=True)
 class Direction:
-    """One direction of a connection: times are seconds since its first packet, offsets bytes."""
+    """Direction of a connection: times in seconds since its first packet, offsets in bytes."""
 
     sender: str
     receiver: str
@@ -153,7 +153,7 @@ class Direction:
 
     @property
     def sent_again(self) -> int:
-        """Number of retransmitted segments, including those whose first copy was not captured."""
+        """Number of retransmitted segments, even if their first copy was not captured."""
         kinds = self.segments["kind"]
         return int(np.isin(kinds, (Kind.AGAIN, Kind.FILLED)).sum())
 
@@ -182,7 +182,8 @@ class Direction:
     def rtt(self) -> dict[str, Array]:
         """RTT of the whole path over time (s).
 
-        It is the RTT on the longer side of the capture point, plus the minimum on the shorter side.
+        The sum of the RTT on the longer side of the capture point and the least RTT on the shorter
+        side.
         """
         near, far = self.least_ahead or 0.0, self.least_behind or 0.0
         item, more = (self.ahead, far) if near >= far else (self.behind, near)
@@ -192,8 +193,8 @@ class Direction:
     def flight(self) -> dict[str, Array]:
         """Flight size at the sender: bytes sent and neither acknowledged nor SACKed.
 
-        A segment captured now was sent when the sender knew the ACKs that were captured up to
-        `least_behind` ago.
+        The sender had received the ACKs captured up to `least_behind` ago when it sent a segment
+        that is captured now.
         """
         segments, acks = self.segments, self.acks
         if not len(segments["time"]):

@@ -169,7 +169,7 @@ def _pcapng(file: _Input) -> Iterator[Frame]:
 
 
 def _block(file: _Input, order: str, head: bytes, read: int) -> bytes:
-    """Return the body of a pcapng block of which the first `read` bytes have been read."""
+    """Return the body of a pcapng block whose first `read` bytes have been read."""
     (length,) = struct.unpack(order + "I", head)
     if length < read + 4 or length % 4:
         raise file.refuse()

@@ -264,7 +264,7 @@ def _units(way: Direction, mss: int, what: str) -> tuple[Array, Array]:
     edge = 0.0
     for at in fresh:
         low, high = float(rows["seq"][at]), float(rows["seq"][at] + rows["len"][at])
-        # Bytes missing below this segment were sent before it.
+        # Data missing below this segment was sent before it.
         for begin in np.arange(min(edge, low), high, mss):
             place = int(np.searchsorted(starts, begin, side="right")) - 1
             lost.append(bool(place >= 0 and begin < ends[place]))
@@ -293,7 +293,7 @@ def _rate(way: Direction, least: float, wait: Array, mss: int) -> tuple[float, b
     """Return the slowest link's rate (data bytes/s), whether a queue was seen, and notes."""
     at_sender = way.place == "sender"
     if at_sender:
-        # At the sender, the spacing of the ACKs shows that of the data after the slowest link.
+        # At the sender, the spacing of ACKs shows the spacing of data after the slowest link.
         time, amount = way.acks["time"], way.acks["covered"]
         amount = np.maximum.accumulate(amount) if len(amount) else amount
     else:
@@ -305,7 +305,7 @@ def _rate(way: Direction, least: float, wait: Array, mss: int) -> tuple[float, b
     queued = float(np.quantile(wait, 0.9)) * sustained > _SEEN * mss if len(wait) else False
     # A delayed ACK covers two or more segments.
     trains = _trains(time, amount, mss, least, _TRAIN // 2 - 1 if at_sender else _TRAIN)
-    # If back-to-back segments are much faster, the waiting time comes from delayed ACKs.
+    # If back-to-back segments are much faster than the ACKs, delayed ACKs cause the waiting time.
     if queued and (trains is None or trains < _DISTINCT * sustained):
         return sustained, True, []
     if trains is None:
@@ -340,7 +340,7 @@ def _to_a_full_queue(
     rtt, least = way.rtt, way.least_rtt or 0.0
     if longest < _SEEN * segment_s or not len(rtt["time"]):
         return np.zeros(len(lost), dtype=bool)
-    # At the sender an RTT is recorded when the ACK arrives, so one full RTT later.
+    # At the sender an RTT is recorded when the ACK arrives, one full RTT after the segment.
     ahead = least + longest if way.place == "sender" else 0.0
     near = np.searchsorted(rtt["time"], when + ahead)
     window = max(len(rtt["time"]) // 200, 3)

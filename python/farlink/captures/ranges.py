@@ -18,7 +18,7 @@ def check_missing(source: str, held: int, missing: float) -> None:
     """Raise an error if a capture lacks far more segments than it contains.
 
     A transfer that lost 90 % of its segments passes. Damaged sequence numbers, which skip up to 2
-    GiB at once, and captures with a pause do not.
+    GiB at once, and captures with a pause are refused.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def check_missing(source: str, held: int, missing: float) -> None:
 
 
 class Holes(Generic[Mark]):
-    """Disjoint ranges, each with a mark that tells its origin."""
+    """Disjoint ranges, each with a mark of its origin."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -64,7 +64,7 @@ class Holes(Generic[Mark]):
 
 
 class Covered:
-    """Union of ranges above an offset, and the union's size; the offset only grows."""
+    """Union of ranges above an offset, and the union's size. The offset never falls."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []

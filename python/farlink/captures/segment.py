@@ -64,7 +64,7 @@ def parse(packet: Packet, origin_ns: int = 0) -> Segment | None:
         whole = 40 + payload if payload else 0
     if len(data) < start + 20:
         return None
-    # Length 0: a packet that the network card has yet to cut into segments (TSO).
+    # A length of 0 marks a packet that the network card later cuts into segments (TSO).
     whole = whole or packet.length
     if whole > _LONGEST:
         return None

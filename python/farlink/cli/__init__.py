@@ -71,7 +71,7 @@ def _code(arguments: list[str], ended: list[int]) -> int:
         code = _command(arguments, ended)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader closed the pipe after all other output was written, so the exit code is 0.
+        # The reader closed the pipe after all other output was written. The exit code is 0, and
         # Python must not flush into the pipe at exit.
         _to_nowhere()
         return 0
@@ -105,7 +105,7 @@ def _command(arguments: list[str], ended: list[int]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    """Run the command, with the fast parser of `farlink run` if that accepts the arguments."""
+    """Run the command, with the fast parser of `farlink run` if it accepts the arguments."""
     options = plain.options_of_run(arguments)
     if options is None:
         from farlink.cli import commands
@@ -147,7 +147,7 @@ def _stop(line: str, code: int) -> int:
 
 @contextmanager
 def _terminated() -> Iterator[list[int]]:
-    """Handle SIGTERM and SIGHUP like Ctrl-C, so that no unfinished file or process is left.
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that no unfinished file or process remains.
 
     Yields a list to which the number of a received signal is appended.
     """
@@ -158,7 +158,7 @@ def _terminated() -> Iterator[list[int]]:
         raise KeyboardInterrupt
 
     numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-    # Under nohup SIGHUP is ignored, and stays ignored.
+    # SIGHUP is ignored under nohup, and stays ignored.
     taken = [item for item in numbers if signal.getsignal(item) is signal.SIG_DFL]
     try:
         before = [(item, signal.signal(item, stop)) for item in taken]
@@ -173,7 +173,7 @@ def _terminated() -> Iterator[list[int]]:
 
 
 def _open_standard_streams() -> None:
-    """Open closed standard streams to /dev/null, so that no later file gets their descriptor."""
+    """Open closed standard streams to /dev/null, so that no other file gets their descriptor."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)

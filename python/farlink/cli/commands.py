@@ -151,7 +151,7 @@ def expanded(arguments: list[str]) -> list[str]:
 
 
 def run(arguments: list[str]) -> tuple[str | None, int]:
-    """Run a command; return the reason if its options are invalid, and the exit code."""
+    """Run a command. Return the reason if its options are invalid (or None), and the exit code."""
     arguments = expanded(arguments)
     if len(arguments) == 1 and arguments[0] in _GROUPS:
         arguments = [*arguments, "--help"]

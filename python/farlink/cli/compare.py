@@ -76,7 +76,7 @@ def compare(
     """Compare a simulated with an emulated transfer (Linux, root).
 
     Both sides have the same buffers, no segmentation offload, and the scenario's host jitter. Exit
-    code 1: packets were too late on this machine, so that some results are not judged.
+    code 1 means that packets were too late on this machine, so some results are not judged.
 
     With --capture: compare a captured connection with simulations of the path fitted to it.
     """

@@ -85,8 +85,8 @@ def execute(
 ) -> None:
     """Run a program in a host; the exit code is the program's (128 + signal if it was killed)."""
     emulation = control.find(of)
-    # Ctrl-C also reaches the program, which decides what to do. A handler that does nothing keeps
-    # this process alive; the program would inherit SIG_IGN.
+    # Ctrl-C also reaches the program, which decides how to react. A handler that does nothing keeps
+    # this process alive. The program would inherit SIG_IGN.
     signal.signal(signal.SIGINT, lambda *_: None)
     raise typer.Exit(emulation.execute(host, command))
 
@@ -159,7 +159,7 @@ _Show = Callable[[Mapping[str, Any], Mapping[str, Any] | None], None]
 
 @contextmanager
 def _screen(console: "Console", *, in_place: bool) -> Iterator[_Show]:
-    """Yield a function that prints a status, over the previous status or below it."""
+    """Yield a function that prints a status in place of the previous one, or below it."""
     if not in_place:
 
         def lines(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:

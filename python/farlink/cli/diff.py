@@ -45,8 +45,8 @@ def diff(
 ) -> None:
     """Compare two results or scenarios, run by run, with intervals.
 
-    Run k of both has the same losses, so that small differences show. --set holds for both. The
-    effect of an initial window of 30 segments, for example: farlink diff geo-lossy geo-lossy
+    Run k of both has the same losses, so that small differences show. --set changes both. For
+    example, the effect of an initial window of 30 segments: farlink diff geo-lossy geo-lossy
     --set-b tcp.initial_window=30
     """
     from farlink.experiment import diff as comparison

@@ -162,7 +162,7 @@ def emulate(
 
 @contextmanager
 def _page(scenario: str, settings: emulation.Options, *, on: bool, port: int) -> Iterator[None]:
-    """Serve the live page until the end of the block, if asked for.
+    """Serve the live page until the end of the block, if `on`.
 
     The page's server prints the address once the emulation stands.
     """

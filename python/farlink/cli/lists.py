@@ -126,7 +126,7 @@ _PRESET = ("name", "rate down, up", "delay", "BDP", "buffer")
 
 
 def _preset(item: Mapping[str, Any]) -> dict[str, str]:
-    """Format a preset for the table: its own keys, and the buffer with the path it is sized for."""
+    """Format a preset for the table: its own keys, and the buffer with the RTT behind its size."""
     factor, unit = units.prefixed(item["bdp_bytes"], "B")
     buffer = item["buffer_bdp"]
     down, up = str(item["down"]["rate"]), str(item["up"]["rate"])
@@ -146,7 +146,7 @@ def _preset(item: Mapping[str, Any]) -> dict[str, str]:
 def _print(
     rows: Iterable[Mapping[str, Any]], words: Sequence[str], as_json: bool, *, short: Sequence[str]
 ) -> None:
-    """Print rows: as JSON, in full if `words` select them, else a line of `short` columns."""
+    """Print rows: as JSON, in full if `words` select them, otherwise a line of `short` columns."""
     rows = _named(list(rows), words or [])
     if as_json:
         text.line(json.dumps(rows, indent=2))
@@ -180,7 +180,7 @@ def _print_short(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> Non
     longest = [max(map(len, column)) for column in zip(short, *cells, strict=True)]
     # Output to a file or pipe is not truncated, unless COLUMNS sets a width.
     console = text.console(sys.stdout, plain_width=_WHOLE_LINES)
-    # Only the last column is shortened, because users copy the name.
+    # Only the last column is shortened, because users copy the names.
     room = max(console.width - sum(longest[:-1]) - 2 * len(short), _LEAST_ROOM)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False)
     for column in short:

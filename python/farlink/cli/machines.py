@@ -23,7 +23,7 @@ def _notice(line: str) -> None:
 
 
 def _key(text: str) -> Any:  # noqa: ANN401 (of typer's own)
-    """Declare the option --key, for which an environment variable can stand in."""
+    """Declare the option --key, whose value may also come from an environment variable."""
     return typer.Option("--key", envvar=_KEY_VARIABLE, show_envvar=True, help=text, metavar="KEY")
 
 

@@ -1,7 +1,7 @@
 """Fast parser of the usual options of `farlink run`, without typer.
 
-typer takes longer to load than a short run takes. Arguments that this parser does not accept, such
-as mistakes, are left to typer, which prints the error messages.
+Loading typer takes longer than a short run. Arguments that this parser does not accept, such as
+mistakes, are left to typer, which prints the error messages.
 """
 
 import os

@@ -38,7 +38,7 @@ def simulating(quiet: bool) -> Iterator[api.Progress | None]:
 
 @contextmanager
 def writing(quiet: bool) -> Iterator[Tell | None]:
-    """Yield a callback that shows the file being drawn or written; None if `quiet`."""
+    """Yield a callback that shows the file in work; None if `quiet`."""
     if quiet:
         yield None
         return
@@ -98,7 +98,7 @@ def _bar() -> Iterator[api.Progress]:
             part = 0.0
             if math.isfinite(expected_s) and expected_s > 0:
                 part = min(simulated_s / expected_s, 1.0)
-            # Parallel runs report in turn, and the bar must not move backwards.
+            # Parallel runs report in any order, and the bar must not move backwards.
             furthest = max(furthest, min((done + part) / total, 1.0))
             runs = f"{done} of {total} runs done" if total > 1 else ""
             simulated = _simulated(simulated_s, expected_s)

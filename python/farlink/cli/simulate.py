@@ -205,7 +205,7 @@ def _import_plots() -> threading.Thread:
     """Import the plotting modules in a thread while the engine simulates without the GIL."""
 
     def imported() -> None:
-        # Drawing a figure raises the import error again, and reports it there.
+        # The import error appears again when a figure is drawn, and is reported there.
         with suppress(Exception):
             importlib.import_module("farlink.plot")
 

@@ -157,7 +157,7 @@ def _infer(
     *,
     quiet: bool,
 ) -> None:
-    """Infer what a study leaves open, and write the result with its document."""
+    """Infer the unknowns of a study, and write the result with its document."""
     from farlink import studies
     from farlink.studies.inference import infer
     from farlink.studies.inference.page import markdown

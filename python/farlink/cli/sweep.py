@@ -74,9 +74,9 @@ def sweep(
         colour = "tcp"
         panels = "window"
 
-    Run k of every point has the same losses, so settings are compared run by run. A store
-    keeps all runs: the same command after Ctrl-C, or with more points or runs, simulates only
-    the missing ones. docs/sweeps.md has all keys of a file.
+    Run k of every point has the same losses, so settings are compared run by run. A store keeps all
+    runs. After Ctrl-C, or with more points or runs, the same command simulates only the missing
+    runs. docs/sweeps.md has all keys of a file.
     """  # noqa: D301 (a backspace keeps the lines of what follows as they are)
     from farlink.experiment import plan as plans
     from farlink.experiment.execute import on_cluster

@@ -50,7 +50,7 @@ def names(options: Sequence[str]) -> list[str] | None:
 
 
 def one_name(options: Sequence[str]) -> str | None:
-    """Return the single name of --tcp; None if the option was not given."""
+    """Return the only name of --tcp; None if the option was not given."""
     words = names(options)
     if words is not None and len(words) > 1:
         raise ScenarioError(f"--tcp {', '.join(words)}: write one TCP; it is for one at a time")
@@ -76,9 +76,9 @@ def assignments(options: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def console(stream: TextIO, plain_width: int = 120) -> "Console":
-    """Return a console that is as wide as the terminal, or one for plain text.
+    """Return a console as wide as the terminal, or one for plain text.
 
-    Plain text has the width of the variable COLUMNS, otherwise `plain_width`. A table whose numbers
+    Plain text has the width in the variable COLUMNS, otherwise `plain_width`. A table whose numbers
     do not fit is made wider, so that the terminal wraps its lines and no number is cut.
     """
     from farlink.views.screen import Screen

@@ -81,7 +81,7 @@ def tune(
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Find the setting that is best for a goal, with the interval of its gain over the default."""
+    """Find the best setting for a goal, with the interval of its gain over the default."""
     from farlink import tuning
     from farlink.experiment import Experiment
     from farlink.experiment.execute import on_cluster

@@ -152,13 +152,13 @@ def fit(
         if lost), or `lost`. An array of losses in the order sent. The capture before the channel,
         if `receiver` is given. Or a capture at a TCP receiver.
     receiver
-        Capture behind the channel.
+        Capture behind the channel, at the receiver.
     model
-        One of `MODELS`. "auto" chooses independent losses or the simple Gilbert chain by Akaike's
+        Name in `MODELS`. "auto" chooses independent losses or the simple Gilbert chain by Akaike's
         criterion.
     source
-        Source IP address of the packets to match in two captures; by default the address that sent
-        most bytes of the packets in both.
+        Source IP address of the packets to match in two captures. By default the address that sent
+        most of the bytes found in both.
 
     Raises
     ------
@@ -246,7 +246,7 @@ def _loss(observed: read.Observed, model: str) -> tuple[LossFit, list[LossFit]]:
         return fits[-1], fits
     if model == "loss":
         return independent, fits
-    # If the mean burst is no longer than that of independent losses, no burst model is needed.
+    # A burst model is needed only if the mean burst is longer than that of independent losses.
     longer = (chain.parameters["burst"].mean or 1.0) > 1 / (
         1 - (independent.parameters["loss"].mean or 0)
     )

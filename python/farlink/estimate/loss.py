@@ -59,7 +59,8 @@ def fit_chain(lost: Array) -> LossFit:
     With n_ij transitions from state i to state j, the likelihood is maximal at p = n_gb / (n_gg +
     n_gb) and r = n_bg / (n_bg + n_bb) (Billingsley 1961). The intervals of p and r are Clopper and
     Pearson's for those counts. The interval of the burst length 1/r follows from that of r. The
-    odds of loss are p / r, whose logarithm has the variance (1 - p) / n_gb + (1 - r) / n_bg.
+    interval of the loss uses its odds p / r, whose logarithm has the variance (1 - p) / n_gb + (1 -
+    r) / n_bg.
     """
     now, after = lost[:-1], lost[1:]
     n_gb, n_bg = int((~now & after).sum()), int((now & ~after).sum())
@@ -86,8 +87,8 @@ def fit_chain(lost: Array) -> LossFit:
 def fit_time(lost: Array, sent: Array) -> LossFit:
     """Fit the simple Gilbert process in continuous time, for arbitrary sending times.
 
-    A packet sent t after another is in the bad state with probability L + (s - L) exp(-m t). Here s
-    is 1 if the earlier packet was lost, else 0. L and m are estimated by maximum likelihood, and
+    A packet sent t after another is in the bad state with probability L + (s - L) exp(-m t), where
+    s is 1 if the earlier packet was lost, else 0. L and m are estimated by maximum likelihood, and
     the mean burst is 1 / (m (1 - L)). Intervals come from the curvature of the log-likelihood in
     log(L / (1 - L)) and log m.
     """
@@ -107,7 +108,8 @@ def fit_time(lost: Array, sent: Array) -> LossFit:
 
     at, errors, likelihood = _maximise(cost, np.array([_logit(start_loss), math.log(rate)]))
     loss, speed = _logistic(at[0]), math.exp(at[1])
-    # log burst = -log m - log(1 - L), so its variance follows from both and their covariance.
+    # log burst = -log m - log(1 - L), so its variance needs the variances of both terms and their
+    # covariance.
     slope = np.array([loss, -1.0])
     deviation = math.sqrt(max(float(slope @ errors @ slope), 0.0))
     length = 1 / (speed * (1 - loss))
@@ -188,7 +190,8 @@ def _forward(
             return -1e300
         total += math.log(mass) + scale
         good, bad = good / mass, bad / mass
-    # The other models are conditional on the first packet, so this likelihood must be too.
+    # The other models are conditional on the first packet, so this likelihood is made conditional
+    # too.
     first = h * p / (p + r) + k * r / (p + r)
     return total - math.log(max(1 - first if kinds[0] else first, 1e-300))
 
@@ -225,7 +228,7 @@ def _scaled(matrix: Array, scale: float) -> tuple[Array, float]:
 
 
 def _maximise(cost: Callable[[Array], float], *starts: Array) -> tuple[Array, Array, float]:
-    """Return the minimum of a cost, the covariance there, and the log-likelihood."""
+    """Return the minimum of a cost, and the covariance and log-likelihood at the minimum."""
     try:
         from scipy.optimize import minimize
     except ImportError as error:

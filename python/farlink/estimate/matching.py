@@ -32,8 +32,8 @@ def match(sent: Sequence[tuple[float, bytes]], arrived: Mapping[bytes, list[floa
     """Match sent packets (time, content) with the arrival times of each content.
 
     A content that was sent once is unambiguous. A content that arrived as often as it was sent is
-    matched in order. For any other content, each arrival must fit exactly one packet. It fits if
-    the delay lies in the range of delays of unique contents, widened by half the range on both
+    matched in order. For any other content, each arrival must fit exactly one packet. An arrival
+    fits if its delay is in the range of unique contents' delays, widened by half the range on both
     sides. Otherwise all packets of that content are unclear.
     """
     groups: dict[bytes, list[int]] = defaultdict(list)
@@ -82,14 +82,14 @@ def match(sent: Sequence[tuple[float, bytes]], arrived: Mapping[bytes, list[floa
 def _by_delay(
     sent: Sequence[float], times: Sequence[float], delays: Sequence[float]
 ) -> dict[int, float] | None:
-    """Return the arrival time by packet index if the match is unique; None if it is ambiguous."""
+    """Return the arrival times by packet index, or None if the match is ambiguous."""
     if len(delays) < _ENOUGH:
         return None
     least, most = min(delays), max(delays)
     slack = (most - least) / 2 + _TICK_S
     ways: dict[int, float] = {}
     for time in times:
-        # For a given arrival the delay falls from packet to packet, so the packets that fit are
+        # For a given arrival the delay falls from packet to packet, so the fitting packets are
         # adjacent.
         first = _first_below(sent, time, most + slack, equal=True)
         behind = _first_below(sent, time, least - slack, equal=False)
@@ -100,7 +100,7 @@ def _by_delay(
 
 
 def _first_below(sent: Sequence[float], time: float, delay: float, *, equal: bool) -> int:
-    """Return the first packet with a delay below `delay`, or equal to it if `equal`."""
+    """Return the first packet with a delay below `delay`, or at most `delay` if `equal`."""
 
     def below(sent_at: float) -> int:
         return int(time - sent_at < delay or (equal and time - sent_at == delay))

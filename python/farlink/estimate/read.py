@@ -112,8 +112,8 @@ def both_ends(sender: Path, receiver: Path, source: str | None) -> Observed:
     """Match the packets of a capture before a channel with those of a capture behind it.
 
     Packets are identified by their content without TTL, DSCP, ECN and header checksum.
-    `matching.match` decides about packets of equal content. Ambiguous packets are omitted; if they
-    are more than 1 %, this is an error.
+    `matching.match` decides about packets of equal content. Ambiguous packets are omitted. More
+    than 1 % of them are an error.
 
     Packets sent before the first packet that arrived, or after the last, are omitted. The second
     capture may have started later, and the last packets may still be in flight.
@@ -169,7 +169,7 @@ def _address(text: str) -> bytes:
 def _common_source(before: list[Packet], arrived: Mapping[bytes, list[float]]) -> bytes:
     """Return the address that sent most bytes among the packets in both captures.
 
-    If possible, only packets that the first capture has earlier are counted.
+    Only packets that the first capture has at an earlier time are counted, if there are any.
     """
     volume: Counter[bytes] = Counter()
     for packet in before:
@@ -189,9 +189,9 @@ def one_end(receiver: Path) -> Observed:
     """Find the losses before a TCP receiver from the holes in the sender's data.
 
     The connection with the most data is used. Each segment sent for the first time is one packet. A
-    segment that is missing when later ones arrive was lost, if the hole stays for a round trip or
-    longer; a shorter hole is reordering. Retransmissions are left out, because they are not in the
-    order sent. The delay is unknown with one capture.
+    hole that stays open for at least a round trip is a loss; a shorter hole is reordering.
+    Retransmissions are left out, because they are not in the order sent. With one capture, delays
+    are unknown.
     """
     by_flow: dict[tuple[bytes, bytes, int, int], list[Segment]] = defaultdict(list)
     for packet in packets(receiver):
@@ -233,7 +233,7 @@ def _refuse_senders_side(
 ) -> None:
     """Raise `ScenarioError` if a capture was made at the sender of the data.
 
-    The gap of the handshake that ends with a packet of the data sender is a round trip at the
+    The handshake ends with a gap before a packet of the data sender. The gap is a round trip at the
     receiver, and close to 0 at the sender. At the sender there are retransmissions but never holes.
     """
     back = (flow[1], flow[0], flow[3], flow[2])

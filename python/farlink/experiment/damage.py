@@ -39,7 +39,7 @@ def content(path: Path) -> Content:
     Raises
     ------
     FileNotFoundError
-        If the file is gone.
+        If the file no longer exists.
     ScenarioError
         If the file is damaged.
     """
@@ -72,7 +72,7 @@ def name_file(snapshot: Snapshot) -> None:
     Raises
     ------
     FileNotFoundError
-        If a file is gone.
+        If a file no longer exists.
     ScenarioError
         If a file is damaged.
     """

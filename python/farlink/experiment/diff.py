@@ -160,11 +160,11 @@ def diff(
     a, b
         A `Result`, a saved result (its .json file or folder), or a scenario.
     tcp, runs, seed, jobs, progress
-        As for `run`; used for the sides that are simulated.
+        As for `run`, for the sides that are simulated.
     overrides_a, overrides_b
         Values by path for side A or side B.
     measures
-        Flow metrics, over all flows; by default those of the command's table.
+        Flow metrics, combined over all flows; by default the metrics of the command's table.
 
     Raises
     ------

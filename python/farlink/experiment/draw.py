@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-# Markers differ in addition to colours, so that a series is recognised without colour.
+# Markers differ as well as colours, so that a series is recognised without colour.
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 _STROKES = ("-", "--", "-.", ":")
 
@@ -96,7 +96,7 @@ def _series(
         return None, 0.0
     joined = result.plan.factor[plot.x].is_number
     if not joined and count > 1:
-        # Shift the marks of each colour sideways, because they would overlap at a named level.
+        # Marks of different colours overlap at a named level, so each colour is shifted sideways.
         at = [item + (number - (count - 1) / 2) * min(0.14, 0.6 / count) for item in at]
     colour = PALETTE[number % len(PALETTE)]
     drawn = axes.errorbar(
@@ -208,7 +208,7 @@ def _scale(axes: "Axes", plot: Plot, values: Sequence[float], factor: float, acr
 
 
 def _apart(axes: "Axes", values: Sequence[float], across: int) -> set[float]:
-    """Return the values whose tick labels do not overlap the label to their left."""
+    """Return the values whose tick labels do not overlap the previous label."""
     low, high = axes.get_xlim()
     place = axes.transScale.transform
     ends = (place((low, 1.0))[0], place((high, 1.0))[0])

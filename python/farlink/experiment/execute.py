@@ -77,7 +77,7 @@ class WorkerPool:
         Raises
         ------
         RunError
-            If a run fails, or workers die and the executor does not restart their tasks.
+            If a run fails, or workers end and the executor does not restart their tasks.
         """
         if not parts:
             return
@@ -141,7 +141,7 @@ class _Batch:
         self.left = sum(len(block.runs) for block in self.blocks)
         try:
             while self.blocks or self.pending:
-                # Keep one task queued per worker beside the running one, so that no worker idles.
+                # Each worker has one task queued beside the running one, so that no worker idles.
                 while self.blocks and len(self.pending) < 2 * self.workers:
                     self.pending.add(self.submit(self._task()))
                 ready, self.pending = wait(self.pending, _POLL_S, FIRST_COMPLETED)
@@ -184,7 +184,7 @@ class _Batch:
         while self.blocks:
             block = self.blocks.popleft()
             cost = self.cost.get(block.point, mean)
-            # Until a duration is measured, a task has one run.
+            # A task has one run until a duration is measured.
             fits = 1 if cost is None or cost <= 0 else max(1, int(budget / cost))
             if fits < len(block.runs):
                 self.blocks.appendleft(Part(block.point, block.text, block.runs[fits:]))
@@ -228,12 +228,12 @@ def _workers(executor: object) -> int:
 
 @contextmanager
 def on_cluster(address: str) -> Iterator[Executor | None]:
-    """Yield the executor of the Dask cluster whose scheduler is at `address`, or None if empty.
+    """Yield the executor of the Dask cluster with this scheduler; None for an empty address.
 
     Raises
     ------
     ScenarioError
-        If Dask is not installed, or nobody answers there.
+        If Dask is not installed, or no scheduler answers there.
     """
     if not address:
         yield None

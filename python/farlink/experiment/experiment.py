@@ -142,7 +142,7 @@ class Experiment:
         self.store.tidy()
 
     def values(self, point: Point, measure: str, runs: int | None = None) -> NDArray[np.float64]:
-        """Return a measure of a point, one value per run; NaN if a run has no value.
+        """Return a measure of a point, one value per run; NaN for a run without a value.
 
         Run k of all points uses the same random numbers, so the values of two points are pairs.
         With `runs`, missing runs up to that number are simulated first. Without it, the values of
@@ -180,7 +180,7 @@ class Experiment:
     def read(self, points: Iterable[Point], measures: Sequence[str]) -> dict[str, Numbers]:
         """Return the numbers of simulated points, by key.
 
-        They contain at least the named measures and the columns needed for sums over flows.
+        The result has at least the named measures and the columns needed for sums over flows.
         """
         keys = list(dict.fromkeys(point.key for point in points))
         if isinstance(self.store, Store):
@@ -188,7 +188,7 @@ class Experiment:
         return {key: self._cached[key].numbers(key) for key in keys}
 
     def _there(self, counts: Mapping[str, int]) -> Mapping[str, Ranges]:
-        """Return the existing runs by point key; memory suffices if it has all runs of `counts`."""
+        """Return the existing runs by point key; reads only memory if it has all of `counts`."""
         cached: dict[str, Ranges] = {}
         if self.keep or self.store is None:
             cached = {key: self._cached[key].runs for key in counts.keys() & self._cached.keys()}

@@ -91,7 +91,7 @@ class Factor:
         return number
 
     def with_levels(self, shares: "np.typing.NDArray[np.float64]") -> "Factor":
-        """Return the factor with one level for each share, taken from its range or list."""
+        """Return the factor with one level per share of its range or list."""
         if self.range is not None:
             drawn = [self.range.at(float(share)) for share in shares]
             levels = tuple(_level(draw, self.paths) for draw in drawn)

@@ -50,9 +50,9 @@ class Numbers:
 def columns_of(layout: Layout, measure: str) -> list[int]:
     """Return the columns from which a measure is computed.
 
-    "goodput" covers all TCP flows (the datagram flows, if there are no others), or the run.
-    "download.goodput" is that of a flow, "satellite.down.utilisation" that of a link's direction,
-    and "snoop.base.radio.retransmitted" that of an agent.
+    "goodput" covers all TCP flows, the datagram flows if there are no others, or the run.
+    "download.goodput" is the goodput of a flow, "satellite.down.utilisation" a measure of a link's
+    direction, and "snoop.base.radio.retransmitted" a measure of an agent.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def columns_of(layout: Layout, measure: str) -> list[int]:
         entry = places.get(("", measure))
     if entry is None:
         raise ScenarioError(f"measure {measure!r} is not there; {_known(layout, last, whole)}")
-    # Sorted by name, so that a sum over flows does not depend on the order of columns.
+    # Columns are sorted by name, so that a sum over flows does not depend on their order.
     return sorted(entry, key=lambda place: layout[place])
 
 
@@ -96,7 +96,7 @@ def _known(layout: Layout, last: str, whole: str) -> str:
 
 
 def of_run(numbers: Numbers, measure: str) -> NDArray[np.float64]:
-    """Return a measure, one value per run; NaN if a run has no value.
+    """Return a measure, one value per run; NaN for a run without a value.
 
     Over several flows, goodput, bytes and counts are summed. The loss rate is that of all datagrams
     together, and other measures are averaged, as in `Result.total`.

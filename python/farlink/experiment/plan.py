@@ -42,7 +42,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Against:
-    """Comparison of all levels of a factor with one of them, run by run."""
+    """Comparison of all levels of a factor with one level, run by run."""
 
     factor: str
     level: str
@@ -55,11 +55,11 @@ class Plan:
     Attributes
     ----------
     factors
-        Factors that are varied; for a drawn design, with the drawn levels.
+        Factors that are varied; a drawn design has the drawn levels.
     combinations, points
         For each point, the level of each factor, and the resolved scenario.
     runs
-        Runs of a point; with `precision`, the largest number that `rule` allows.
+        Number of runs per point; with `precision`, the largest number that `rule` allows.
     measures
         Measures of the tables; empty for the default ones.
     text

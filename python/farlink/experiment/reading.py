@@ -12,7 +12,7 @@ __all__ = ["Reading"]
 
 @dataclass(frozen=True)
 class Reading:
-    """Place in a file or mapping: the file's name, and the keys that lead to the value."""
+    """Place in a file or mapping: the file's name, and the keys on the way to the value."""
 
     origin: str
     path: tuple[str, ...] = ()

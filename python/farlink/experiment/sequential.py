@@ -1,6 +1,6 @@
 """Sequential choice of the number of runs, with the confidence level kept at 95 %.
 
-A rule that tests after every run, and stops at the first narrow interval, stops too often at an
+A rule that tests after every run, and stops at the first narrow interval, often stops at an
 interval that is narrow by chance. Its nominal 95 % interval then covers the mean in fewer than 95 %
 of cases. This module tests only at a few numbers of runs that are fixed in advance (interim
 analyses). All analyses use one higher confidence level, chosen so that all intervals together cover
@@ -92,7 +92,7 @@ class Rule:
 
 @lru_cache(maxsize=32)
 def _level(analyses: tuple[int, ...]) -> float:
-    """Solve for the two-sided level per interim analysis that gives 95 % for all together."""
+    """Solve for the two-sided level per interim analysis that gives 95 % over all analyses."""
     if len(analyses) == 1:
         return 0.95
     return 2 * normal_cdf(root(lambda c: _stays(analyses, c) - 0.95, 1.9, 5.0)) - 1

@@ -1,7 +1,7 @@
 """Snapshot of a store: the valid parts at one time, and views of their rows.
 
-A query and the list of runs that it covers must come from the same snapshot, because another
-process may add or merge parts between two snapshots.
+A query and its list of runs must come from the same snapshot, because another process may add or
+merge parts between two snapshots.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,11 +2,11 @@
 
 A file is called a *part*. It is written atomically under a unique name, and its footer lists the
 runs of each point that it contains. A killed process therefore loses only unwritten runs and
-damages no file. Two processes can write at the same time; a run that both have simulated counts
+damages no file. Two processes can write at the same time. A run that both have simulated is used
 once.
 
 Small parts are merged into one part from time to time. The merged part lists the parts that it
-replaces, which readers ignore as soon as the merged part exists.
+replaces. Readers ignore these as soon as the merged part exists.
 """
 
 import json
@@ -103,7 +103,7 @@ class Store:
         return True
 
     def _may_be_taken(self) -> bool:
-        """Return whether the folder is empty, except for temporary files of another process."""
+        """Return whether the folder is empty apart from another process's temporary files."""
         return self.path.is_dir() and all(
             path.name.startswith(files.TEMPORARY) for path in self.path.iterdir()
         )
@@ -236,7 +236,7 @@ class Store:
             if not alone:
                 return
             snapshot = self._read_snapshot()
-            # Remove merged parts that a process left because it was stopped before it removed them.
+            # Remove merged parts that remain from a process that was stopped too early.
             self._remove(self._parts.keys() - snapshot.parts.keys())
             chosen = self._small(snapshot)
             if len(chosen) >= at_least:
@@ -294,7 +294,7 @@ class Store:
         ------
         _MergedError
             If files vanished while they were listed or read. A merge adds its part before it
-            removes the replaced ones, so a listing may have missed both.
+            removes the replaced parts, so a listing may have missed both.
         """
         before = self._listed()
         names = self._listed()
@@ -331,8 +331,8 @@ class Store:
     def _locked(self, *, shared: bool = False) -> Iterator[bool]:
         """Hold the merge lock: exclusive to merge, or shared to keep others from merging.
 
-        Yields False if another process holds the exclusive lock, or without file locks (Windows). A
-        shared lock is waited for.
+        Yields False if another process holds the exclusive lock, or if the system has no file locks
+        (Windows). A request for a shared lock waits.
         """
         try:
             import fcntl

@@ -44,7 +44,7 @@ _USUAL = ("goodput", "duration", "segments_retransmitted", "timeouts", "rtt_mean
 class State:
     """Progress of a sweep: finished points and runs, and their totals.
 
-    With a precision, `runs_total` is the number of runs known to be needed so far.
+    With a precision, `runs_total` is the number of runs that is known to be needed so far.
     """
 
     points: int
@@ -130,14 +130,14 @@ class SweepResult:
         return registry.unit(scope, name) or {"simulated_s": "s"}.get(name, "")
 
     def values_of(self, point: Point, measure: str) -> NDArray[np.float64]:
-        """Return a measure of a point, one value per run; NaN if a run has no value."""
+        """Return a measure of a point, one value per run; NaN for a run without a value."""
         place = self._places[point.key]
         return of_run(self._numbers[point.key], measure)[: self.runs[place]]
 
     def estimate(self, point: Point, measure: str) -> Estimate:
         """Estimate the mean of a measure of a point.
 
-        With a precision, the interval is wider, so that it covers the mean with 95 % despite the
+        With a precision the interval is wider, so that it covers the mean with 95 % despite the
         interim analyses (see `sequential`).
         """
         return mean_ci95(_listed(self.values_of(point, measure)), self.probability)
@@ -300,7 +300,7 @@ class SweepResult:
 
     @property
     def figure_makers(self) -> "dict[str, Callable[[], Figure]]":
-        """Functions that draw the figures, by name, so that an error affects one figure only."""
+        """Functions that draw the figures, by name, so that a failure affects one figure only."""
         from farlink.experiment.draw import draw
 
         return {
@@ -311,8 +311,8 @@ class SweepResult:
     def save(self, directory: str | Path) -> list[Path]:
         """Write the page (a self-contained index.html), its numbers, sweep.json and the plots.
 
-        All files are put in the directory atomically, and files of an earlier call are removed (see
-        `Result.save`). If the numbers have not changed, the page is not rewritten.
+        Either all files are put in the directory or none, and files of an earlier call are removed
+        (see `Result.save`). The page is not rewritten if the numbers have not changed.
 
         Raises
         ------
@@ -375,19 +375,19 @@ def sweep(
     Parameters
     ----------
     what
-        A sweep file or a mapping like one (docs/sweeps.md); with `factors` a scenario.
+        Sweep file, or a mapping of the same form (docs/sweeps.md); with `factors`, a scenario.
     factors
-        Keys and their values, as the table [factors] of the file:
-        ``{"tcp": ["cubic", "hybla"], "links.0.down.delay": ["100 ms", "250 ms"]}``.
+        Keys and their values, as in the table [factors] of the file: ``{"tcp": ["cubic", "hybla"],
+        "links.0.down.delay": ["100 ms", "250 ms"]}``.
     runs, precision
-        Runs of each point, by default 30; or the relative error of means, as ``{"goodput":
-        "2 %"}``, with ``least`` and ``most`` runs.
+        Runs of each point, by default 30. Or the relative error of means, as ``{"goodput": "2
+        %"}``, with ``least`` and ``most`` runs.
     measures
         Measures in tables: "goodput", "satellite.down.utilisation", "download.goodput".
     design
         ``{"kind": "sobol", "points": 64}``, ``{"zip": ["rate", "buffer"]}``.
     overrides, seed
-        For all points, as for `run`.
+        Value for all points, as for `run`.
     store
         Folder that keeps the numbers of all runs; runs in it are not simulated again.
     jobs, executor

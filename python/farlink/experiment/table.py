@@ -78,7 +78,7 @@ def of_numbers(numbers: Sequence[Numbers]) -> Rows:
             by_layout[id(number.layout)] = groups.setdefault(number.layout, [])
         by_layout[id(number.layout)].append(number)
     blocks = [_block(layout, group, keys) for layout, group in groups.items()]
-    # Names are sorted by measure, so that rows of one measure are contiguous.
+    # Names are sorted by measure, so that the rows of a measure are contiguous.
     names = sorted(
         {name for layout in groups for name in layout}, key=lambda name: (name[2], name[0], name[1])
     )
@@ -188,7 +188,7 @@ def to_numbers(rows: Rows, covered: Mapping[str, Ranges]) -> list[Numbers]:
     Raises
     ------
     BrokenRowsError
-        If a point has not one row for each run and column.
+        If a point lacks a row for a run and column, or has more than one.
     """
     if not len(rows):
         return []

@@ -39,7 +39,7 @@ def simulate(
     Raises
     ------
     RunError
-        If this is not the engine that the points were made for, or a run fails.
+        If the points were made for another engine, or a run fails.
     """
     import numpy as np
 

@@ -61,9 +61,9 @@ class Plots:
         """Draw sequence numbers over time, like tcptrace.
 
         Segments are vertical bars; retransmissions are red with an R. The line below the segments
-        is the cumulative ACK, the line above the offered window. SACK blocks are purple bars at the
-        arrival of their ACK. If several TCPs, or several flows of one TCP, are selected, the figure
-        shows their acknowledged bytes.
+        is the cumulative ACK, and the line above them is the offered window. SACK blocks are purple
+        bars at the arrival of their ACK. For several TCPs, or several flows of one TCP, the figure
+        shows the acknowledged bytes.
         """
         with sheet_of(size, fonts):
             view = View(self._result, run, flow, t0, t1)
@@ -101,8 +101,8 @@ class Plots:
     ) -> "Figure":
         """Draw the packets of a flow as a ladder: time downwards, a vertical line for each node.
 
-        A cross is a lost packet. Sentences of `Result.story` are beside the ladder. The time is by
-        default that of the first loss and its repair.
+        A cross is a lost packet. Sentences of `Result.story` are beside the ladder. By default the
+        figure shows the first loss and its repair.
         """
         with sheet_of(size, fonts):
             return draw_ladder(View(self._result, run, flow, t0, t1), tcp or self._result.tcp[0])
@@ -226,8 +226,8 @@ class Plots:
         """Write all figures as PNG (200 dpi) and SVG; return their paths.
 
         A figure that cannot be drawn gives a `FigureWarning`; the others are written. On Linux up
-        to `jobs` forked processes draw. Use `jobs=1` (no fork) in a program with threads. `tell` is
-        called with the name of each figure before this process draws it.
+        to `jobs` forked processes draw. A program with threads should use `jobs=1` (no fork).
+        `tell` is called with the name of each figure before this process draws it.
         """
         tasks = self.tasks(Path(directory), run=run, size=size, fonts=fonts)
         if jobs > 1:
@@ -245,7 +245,8 @@ class Plots:
     ) -> list[FileTask]:
         """Return the tasks that write the figures of `save`, the longest first.
 
-        With `only` they write the figures of one kind, such as ladder, which `save` leaves out.
+        With `only` the tasks write the figures of one kind, such as ladder, which `save` leaves
+        out.
         """
         if only not in (None, *FIGURES):
             raise ScenarioError(f"figure {only!r} is not known; there are {', '.join(FIGURES)}")

@@ -55,7 +55,7 @@ _LOOKS = {
 
 @dataclass(frozen=True)
 class _Packet:
-    """Packet between two adjacent time lines; the arrival time `came` is None for a lost packet."""
+    """Packet between two adjacent time lines; its arrival time `came` is None if it was lost."""
 
     kind: str
     hop: int
@@ -305,7 +305,8 @@ def _draw(
             if tips:
                 axes.plot(*zip(*tips, strict=True), marker, color=shade, ms=3.2, mew=0, zorder=3)
         legend[name] = Line2D([], [], color=shade, lw=width)
-    # Packets without arrival near the end of the run may be in flight, so they are not marked lost.
+    # Packets without an arrival near the end of the run may be in flight, so they are not marked
+    # lost.
     lost = [
         (entry.hop + 0.5, entry.left + half.get((entry.hop, entry.forward), 0.0))
         for entry in shown

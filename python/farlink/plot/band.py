@@ -80,8 +80,8 @@ def shares(
 ) -> tuple[Array, Mapping[str, Array]]:
     """Return the edges of columns of time, and the share of each limit in each column.
 
-    A row's limit holds until the flow's next row. Several flows are averaged over those that have
-    started.
+    The limit of a row is valid until the flow's next row. Several flows are averaged over those
+    that have started.
     """
     edges = np.linspace(*limits, columns + 1)
     table = {kind: np.zeros(columns) for kind in KINDS}

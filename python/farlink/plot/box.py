@@ -130,7 +130,7 @@ def _boxes(axes: "Axes", names: list[str], values: "list[Array]", shades: list[s
             capprops={"color": shade, "lw": 0.8},
         )
         drawn["medians"][0].set_zorder(3)
-        # Fixed offsets instead of random ones, so that the picture is reproducible.
+        # Offsets are fixed and not random, so that the picture is reproducible.
         spread = ((np.arange(len(present)) * 0.618) % 1.0 - 0.5) * 0.34
         axes.plot(present, place + spread, ".", color=shade, ms=2.6, alpha=0.75, zorder=2)
         _interval(axes, median_ci95(present.tolist()), place + 0.36, shade)

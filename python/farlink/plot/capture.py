@@ -81,7 +81,7 @@ class CapturePlots:
     def first_loss(
         self, connection: int | None = None, direction: str | None = None
     ) -> Figure | None:
-        """Draw the time-sequence graph around the first retransmission; None if there is none."""
+        """Draw the time-sequence graph around the first retransmission; None without one."""
         shown = _Shown(self._capture, connection, direction)
         limits = _first_loss(shown.way)
         if limits is None:
@@ -134,8 +134,8 @@ class CapturePlots:
     ) -> list[Path]:
         """Write all figures as PNG (200 dpi) and SVG; return their paths.
 
-        Without `direction`, both directions are drawn if both carry much data. A figure that cannot
-        be drawn gives a `FigureWarning`; the others are written.
+        If both directions carry much data, both are drawn unless `direction` is given. A figure
+        that cannot be drawn gives a `FigureWarning`; the others are written.
         """
         written: list[Path] = []
         for name, draw in self._all(connection, direction, t0, t1):
@@ -259,7 +259,8 @@ def _rtt(shown: _Shown) -> Figure:
         if len(part):
             legend.append((_cloud(axes, part, shown.limits, shade), f"to {end} and back"))
             highest = max(highest, float(part["rtt"].max()))
-    # A capture at an end has round trips of 0 to that end. The axis then fits the whole path's RTT.
+    # In a capture at an end, round trips to that end are 0. The axis then fits the RTT of the whole
+    # path.
     top = highest or way.least_rtt or 1.0
     axes.set_ylim(0, 1.12 * top)
     scale_axis(axes, "round trip", "s", top)

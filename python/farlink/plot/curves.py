@@ -99,8 +99,8 @@ def draw_curves(
 ) -> tuple[list[Line2D], list[str], str]:
     """Draw curves; return handles and labels of the legend, and a note.
 
-    Overlapping curves have alternating dashes, so that each remains visible. All curves have their
-    markers at different times. The note names the overlapping curves.
+    Overlapping curves have alternating dashes, so that each remains visible. The curves' markers
+    are at different times. The note names the overlapping curves.
     """
     handles = []
     groups = together(curves, limits)
@@ -132,7 +132,7 @@ def together(curves: Sequence[Curve], limits: tuple[float, float]) -> list[list[
     """Return groups of the names of overlapping curves.
 
     Overlapping curves are nearer than `_NEAR` in the share `_MOSTLY` of the time, and never farther
-    apart than `_APART`, so that curves with peaks at different times are not grouped.
+    apart than `_APART`. Curves with peaks at different times are therefore not grouped.
     """
     at = np.linspace(*limits, _GRID)
     drawn = [curve for curve in curves if len(curve.time)]
@@ -155,7 +155,7 @@ def together(curves: Sequence[Curve], limits: tuple[float, float]) -> list[list[
 
 
 def _marks(curve: Curve, limits: tuple[float, float], of: int) -> Array:
-    """Return the indices of points with a marker, at times different from those of other curves."""
+    """Return the indices of points with a marker, at other times than those of the other curves."""
     phase = (curve.look.place % of + 0.5) / of
     times = limits[0] + (limits[1] - limits[0]) * (np.arange(_MARKS) + phase) / _MARKS
     inside = (curve.time >= limits[0]) & (curve.time <= limits[1])

@@ -257,7 +257,7 @@ def _steps(columns: Columns, limits: tuple[float, float]) -> tuple[Array, Array]
 
 
 def _until(columns: Columns, end: float) -> Columns:
-    """Return the columns with the last row, which still holds, repeated at the flow's end."""
+    """Return the columns with the last row repeated at the flow's end, up to which it is valid."""
     if not len(columns) or columns["time"][-1] >= end:
         return columns
     return columns.then(end)

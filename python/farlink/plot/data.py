@@ -89,8 +89,8 @@ def within(time: Array, limits: tuple[float, float]) -> slice:
 def thinned(time: Array, value: Array, limits: tuple[float, float], columns: int) -> Array:
     """Return the indices of points that suffice to draw the same line.
 
-    `time` is sorted. In each column between the limits these are the first, last, smallest and
-    largest point, and points next to a gap (NaN).
+    `time` is sorted. In each column between the limits, the result has the first, last, smallest
+    and largest point, and the points next to a gap (NaN).
     """
     if len(time) <= 4 * columns:
         return np.arange(len(time))
@@ -106,7 +106,7 @@ def thinned(time: Array, value: Array, limits: tuple[float, float], columns: int
     for extreme, none in ((np.minimum, np.inf), (np.maximum, -np.inf)):
         known = np.where(there, value, none)
         best = known == np.repeat(extreme.reduceat(known, starts), lengths)
-        # Of several equal extremes of a column only the first is needed.
+        # Of equal extremes in a column only the first is needed.
         places = np.flatnonzero(best & there)
         column = np.repeat(np.arange(len(starts)), lengths)[places]
         kept[places[np.diff(column, prepend=-1) > 0]] = True
@@ -120,12 +120,12 @@ def envelope(
 ) -> tuple[Array, Array, Array, Array]:
     """Return middles of columns of time, with minimum, mean and maximum of a step function.
 
-    `value[i]` holds from `time[i]` (sorted) to `time[i + 1]`; the value before `time[0]` is 0. The
-    mean is over time.
+    `value[i]` is valid from `time[i]` (sorted) to `time[i + 1]`; the value before `time[0]` is 0.
+    The mean is over time.
     """
     edges = np.linspace(limits[0], limits[1], columns + 1)
-    # Steps and column edges together: between two adjacent values the step function is constant and
-    # within one column.
+    # Steps and column edges are combined: between two adjacent values the step function is constant
+    # and within one column.
     inside = (time > limits[0]) & (time < limits[1])
     points = np.concatenate([edges, time[inside]])
     values = np.concatenate([step_at(time, value, edges), value[inside]])

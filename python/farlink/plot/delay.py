@@ -55,7 +55,7 @@ def draw_delay(view: View, tcp: Sequence[str]) -> Figure:
             if len(arrived):
                 points[flow] = look(place), arrived
                 top = max(top, float(arrived["delay"].max()))
-        # The flow with most points is drawn first, so that it does not cover the others.
+        # The flow with the most points is drawn first, so that it does not cover the others.
         for flow, (style, arrived) in sorted(points.items(), key=lambda of: -len(of[1][1])):
             few = len(flows) > 1 and len(arrived) * len(flows) < _FEW_POINTS
             ax.plot(

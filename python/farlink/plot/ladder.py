@@ -70,7 +70,7 @@ _LOOKS = {
 
 @dataclass(frozen=True)
 class Rung:
-    """Packet on one hop. `end` is its arrival or the place and time of its loss."""
+    """Packet on one hop. `end` is the place and time of its arrival or loss."""
 
     kind: str
     number: int
@@ -148,7 +148,7 @@ def draw_ladder(view: View, tcp: str) -> Figure:
 def _cut(
     shown: list[Rung], limits: tuple[float, float]
 ) -> tuple[list[Rung], tuple[float, float], str]:
-    """Return the first packets of an excerpt, their time, and a sentence that says so."""
+    """Return the first packets of an excerpt, their time, and a sentence about the cut."""
     end = sorted(rung.start[1] for rung in shown)[_LEGIBLE]
     first = [rung for rung in shown if rung.start[1] < end]
     note = f" Cut at {end:.4g} s for legibility; the repair ends at {limits[1]:.4g} s (t0, t1)."
@@ -297,7 +297,7 @@ def _draw(axes: "Axes", shown: list[Rung]) -> dict[str, Any]:
 
 
 def _number(axes: "Axes", shown: list[Rung], limits: tuple[float, float]) -> None:
-    """Label packets at the nodes where they begin, the lost and the repeated ones first."""
+    """Label packets at their first nodes, beginning with lost and repeated packets."""
     size = max(points(_LABEL), _LEAST_LABEL)
     figure = axes.figure
     inches = 0.8 * figure.get_figheight()  # type: ignore[union-attr]
@@ -346,7 +346,7 @@ def _number(axes: "Axes", shown: list[Rung], limits: tuple[float, float]) -> Non
 
 
 def _tell(axes: "Axes", view: View, tcp: str, limits: tuple[float, float]) -> None:
-    """Write the sentences of the run beside the ladder, each at or below its time."""
+    """Write the sentences of the run beside the ladder, each at its time or lower."""
     axes.set_xlim(0, 1)
     axes.axis("off")
     lines = view.result.story(tcp, view.run)
@@ -364,7 +364,7 @@ def _tell(axes: "Axes", view: View, tcp: str, limits: tuple[float, float]) -> No
     ]
     while texts and sum(len(text) + 0.4 for _, text in texts) * step > limits[1] - limits[0]:
         texts.pop()
-    # Sentences move up where those below them have too little room.
+    # Sentences move up if those below them have too little room.
     ends = limits[1]
     latest = []
     for _, text in reversed(texts):

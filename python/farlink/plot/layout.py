@@ -1,7 +1,7 @@
 """Fast layout of figures whose panels are the cells of one grid.
 
-The layout measures each decoration once. matplotlib's constrained layout measures them twice and
-takes as long as drawing.
+Each decoration is measured once. matplotlib's constrained layout measures it twice and takes as
+long as drawing.
 """
 
 import string
@@ -44,7 +44,7 @@ _MOST_PASSES = 3
 def lay_out(figure: "Figure") -> None:
     """Run the layout of a figure without drawing the figure.
 
-    Minor ticks without labels are omitted, because they need no space but half of the time.
+    Minor ticks without labels are omitted. They need no space, but take half of the time.
     """
     engine = figure.get_layout_engine()
     if engine is not None:
@@ -137,7 +137,7 @@ class GridLayout(LayoutEngine):
 def _replace_glyphs(figure: "Figure") -> None:
     """Change the font of texts with characters that Computer Modern lacks or replaces.
 
-    That font has TeX's encoding, in which "<" is an inverted exclamation mark and "_" a dot.
+    The font has TeX's encoding, in which "<" is an inverted exclamation mark and "_" a dot.
     """
     for text in cast("list[Text]", figure.findobj(Text)):
         if not set(text.get_text()) <= _COMPUTER_MODERN:
@@ -149,7 +149,7 @@ _COMPUTER_MODERN = frozenset(string.printable) - set('"<>\\_{|}`')
 
 
 def _fit(axes: "Axes", renderer: "RendererBase") -> bool:
-    """Shorten titles and axis labels that exceed their panel; return whether any was changed.
+    """Shorten titles and axis labels that exceed their panel. Return whether any text was changed.
 
     Texts are broken into lines. A y label is reduced to its unit in brackets.
     """

@@ -54,7 +54,7 @@ def draw_overlay(overlay: "Overlay") -> Figure:
     ):
         axes.set_ylim(0, 1.08 * top)
         scale_axis(axes, what, unit, top)
-        # At most four times the median duration, so that one very long run does not squeeze the
+        # The limit is four times the median duration, so that a very long run does not squeeze the
         # others.
         time_axis(axes, (0, 1.03 * min(max(ends), 4 * float(np.median(ends)))))
     upper.set_xlabel("")
@@ -77,7 +77,7 @@ def _acked(way: Direction) -> tuple[Array, Array]:
 
 
 def _trips(way: Direction) -> tuple[Array, Array]:
-    """Return the round-trip times, or their means in columns of time if they are many."""
+    """Return the round-trip times; a large number is averaged in columns of time."""
     time, rtt = way.rtt["time"] - way.since, way.rtt["rtt"]
     if len(time) <= _POINTS:
         return time, rtt

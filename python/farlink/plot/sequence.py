@@ -73,7 +73,7 @@ def draw_sequence(view: View, tcp: str) -> Figure:
     """Draw the time-sequence graph of one TCP between t0 and t1, by default of the whole run.
 
     If the data in flight is too small to distinguish segments, ACKs and window, the segments are
-    one line with retransmissions as ticks above.
+    drawn as one line with retransmissions as ticks above.
     """
     limits = view.limits([tcp])
     text = headline(view, "Time-sequence", [tcp], of_flow=True)
@@ -82,7 +82,7 @@ def draw_sequence(view: View, tcp: str) -> Figure:
 
 @styled
 def draw_first_loss(view: View, tcp: str) -> Figure | None:
-    """Draw the time around the first retransmission; None if there is none."""
+    """Draw the time around the first retransmission; None without one."""
     segments = view.end_of(tcp, "segments")
     again = segments.where(segments["retransmission"] == 1)
     if not len(again):
@@ -112,7 +112,7 @@ def draw_comparison(view: View, tcp: Sequence[str]) -> Figure:
         curves = _of_flows(view, tcp[0], limits) if len(tcp) == 1 else _of_tcps(view, tcp, limits)
         handles, labels, note = draw_curves(axes, curves, limits, 1.3)
     if view.t0 is None:
-        # A margin below 0, because lines start at 0 and would be cut in half there.
+        # A margin below 0 keeps lines that start at 0 from being cut in half.
         axes.set_ylim(bottom=-0.01 * axes.get_ylim()[1])
         axes.yaxis.set_major_locator(AtLeastZero())
     scale_axis(axes, "acknowledged", "B", axes.get_ylim()[1])
@@ -248,7 +248,7 @@ def _vertical_limits(segments: Columns, acks: Columns, *, window: bool) -> tuple
     sent = segments["seq"] + segments["len"]
     low = float(min([*acked[:1], *segments["seq"][:1]], default=0))
     high = float(max(sent.max(initial=1), acked.max(initial=1)))
-    # A window far above the segments is not shown, because it would squeeze them to the bottom.
+    # A window far above the segments is not drawn, because it would squeeze them to the bottom.
     offered = float(edge.max(initial=0))
     if window and offered < high + 1.5 * (high - low):
         high = max(high, offered)
@@ -409,7 +409,7 @@ def _timeouts(axes: "Axes", timeouts: Columns, legend: _Legend) -> None:
 def _events(
     axes: "Axes", times: Array, height: float, shade: str, name: str, legend: _Legend
 ) -> None:
-    """Mark events in a lane above the data, with ticks, or with counts if they are too many."""
+    """Mark events in a lane above the data, with ticks, or with counts for many events."""
     label = f"{name}{'s' if len(times) > 1 else ''} ({len(times):,}"
     drawn = crowd(axes, times, axes.get_xlim(), height, shade)
     if drawn is None:

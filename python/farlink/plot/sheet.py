@@ -79,7 +79,7 @@ _TEX: Any = {
 }
 """Computer Modern of matplotlib. The next fonts in the list provide its missing characters."""
 
-# No date and ids with a fixed salt, so that a figure always gives the same file.
+# Without a date and with a fixed salt for ids, a figure always gives the same file.
 SAVE: Any = {"svg.hashsalt": "farlink", "savefig.facecolor": "white"}
 
 DPI = 200
@@ -97,8 +97,8 @@ def sheet_of(
 ) -> Iterator[None]:
     """Set the sheet's size and fonts for all figures of the block.
 
-    The defaults are the current sheet's, at first a page in sans serif. If `dpi` (pixels per inch)
-    is that of the file, texts are measured only once.
+    Omitted values are those of the current sheet, which starts as a page in sans serif. If `dpi`
+    (pixels per inch) is that of the file, texts are measured only once.
     """
     chosen = _SHEET.get() if size is None else read_size(size)
     tex = _SHEET.get().tex if fonts is None else read_fonts(fonts) == "tex"
@@ -139,7 +139,7 @@ def styled(draw: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Retur
 
 
 def sheet(height: float) -> Picture:
-    """Create an empty figure as wide as the sheet; `height` (inches) is its height on a page."""
+    """Create an empty figure as wide as the sheet; `height` (inches) refers to a page."""
     now = _SHEET.get()
     tall = height if now.height is None else now.height
     figure = Picture(figsize=(now.width, tall), dpi=now.dpi, layout=GridLayout())
@@ -158,7 +158,7 @@ def agg_canvas(figure: Figure) -> FigureCanvasAgg:
 
 
 def bold() -> str:
-    """Return the weight of bold text, "normal" in Computer Modern, which has no bold font here."""
+    """Return the weight of bold text; "normal" for Computer Modern, which has no bold here."""
     return "normal" if _SHEET.get().tex else "bold"
 
 

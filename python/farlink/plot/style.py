@@ -92,7 +92,7 @@ def own_scales(tops: Sequence[float]) -> list[float]:
 def crowd(
     axes: "Axes", times: Array, limits: tuple[float, float], height: float, shade: str
 ) -> "tuple[Artist, str] | None":
-    """Draw counts of events in a lane; draw nothing and return None if ticks suffice.
+    """Draw counts of events in a lane; return None without drawing if ticks suffice.
 
     `height` is the top of the lane, as a share of the axes. Returns a handle for the legend and a
     text with the count of the tallest column.
@@ -121,7 +121,7 @@ _LANE_HEIGHT = 0.06
 def headline(view: "View", what: str, tcp: Sequence[str], *, of_flow: bool = False) -> str:
     """Return a title with subject, scenario, TCP, seed and run.
 
-    With `of_flow` the title also names the flow if there are several.
+    With `of_flow` the title also names the flow, if the run has several.
     """
     names = f", {tcp[0]}" if len(tcp) == 1 else ""
     count = len(view.flows(tcp[0]))
@@ -177,7 +177,7 @@ def time_axis(axes: "Axes", limits: tuple[float, float]) -> None:
 
 
 def legend_above(axes: "Axes", handles: Sequence["Artist"], labels: Sequence[str]) -> None:
-    """Put a legend above a panel and its caption, in as many rows as the panel's width requires.
+    """Put a legend above a panel and its caption, in rows that fit the panel's width.
 
     Call this function last, because labels of the axes determine the panel's width.
     """
@@ -202,7 +202,7 @@ def legend_above(axes: "Axes", handles: Sequence["Artist"], labels: Sequence[str
     legend = in_rows(1)
     if legend.get_window_extent().width <= _SURELY * figure.bbox.width:
         return
-    # A wide legend would make the panel narrow, so the panel is measured without a legend.
+    # A wide legend would make the panel narrow, so the panel is measured without its legend.
     legend.remove()
     engine = figure.get_layout_engine()
     if isinstance(engine, GridLayout):
@@ -213,7 +213,7 @@ def legend_above(axes: "Axes", handles: Sequence["Artist"], labels: Sequence[str
     for rows in range(1, len(labels) + 1):
         if in_rows(rows).get_window_extent().width <= room:
             break
-    # The figure grows by each further row, so that the panels keep their height.
+    # The figure grows with each further row, so that the panels keep their height.
     grow(figure, points(_LEGEND_ROW) * (rows - 1))
 
 
@@ -263,7 +263,7 @@ def save(figure: Figure, stem: Path) -> list[Path]:
         figure.set_dpi(DPI)
         lay_out(figure)
         with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
-            # With "none" matplotlib would draw the figure once more.
+            # With "none" matplotlib would draw the figure a second time.
             figure.set_layout_engine(None)
         with mpl.rc_context(SAVE), fixed_ticks(figure):
             png, svg = (stem.with_name(stem.name + suffix) for suffix in (".png", ".svg"))

@@ -102,7 +102,7 @@ def _curve(
 
 
 def _rate_line(axes: "Sequence[Axes]", rate: float | None, largest: float) -> float:
-    """Draw the link's rate if it is near the curves, else write it; return the y axis's top."""
+    """Draw the link's rate near the curves, else write it as text. Return the y axis's top."""
     if rate is None:
         return largest or 1.0
     factor, unit = units.prefixed(rate, "bit/s")

@@ -120,7 +120,7 @@ class View:
         """Return the time range (s): t0 to t1, or by default that of the longest run.
 
         If one of three or more TCPs takes more than five times as long as all others, the range
-        ends soon after the end of the others. `ending` then gives the end of the long run.
+        ends soon after the others. `ending` then gives the end of the long run.
         """
         ends = sorted(self.end(name) for name in tcp)
         last = ends[-1]
@@ -131,7 +131,7 @@ class View:
         return start, max(end, start + 1e-6)
 
     def ending(self, tcp: str, limits: tuple[float, float]) -> str:
-        """Return a text with the end of a run that goes on beyond the figure, otherwise empty."""
+        """Return a text with the end of a run that exceeds the figure, otherwise ""."""
         end = self.end(tcp)
         return f"to {end:,.0f} s" if self.t1 is None and end > limits[1] else ""
 

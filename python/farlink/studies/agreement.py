@@ -1,8 +1,8 @@
 """Agreement of simulated values with the printed cells of a table.
 
-A cell agrees if the difference of both values is within the precision of the print, joined with the
-95 % interval of the simulated mean: |ours - printed| <= sqrt(limit^2 + half width^2). The limit is
-the distance from the printed value to the end of its interval on the side of the simulated value.
+A cell agrees if the two values differ by no more than the print's precision and the 95 % interval
+of the simulated mean together: |ours - printed| <= sqrt(limit^2 + half width^2). The limit is the
+distance from the printed value to the end of its interval on the side of the simulated value.
 """
 
 import math
@@ -19,7 +19,7 @@ SHADES = (1.1, 1.25, 1.5, 2.0)
 
 @dataclass(frozen=True)
 class GridCell:
-    """Cell of a printed table with the simulated value for it.
+    """Cell of a printed table with its simulated value.
 
     Attributes
     ----------
@@ -28,17 +28,17 @@ class GridCell:
     printed
         Printed text.
     value
-        Printed number; None if the cell has no number that a run could give.
+        Printed number; None if no run could give the number of the cell.
     low, high
         Ends of the interval that the precision of the print leaves.
     ours
-        Simulated quantity; None if no run exists for the cell.
+        Simulated quantity; None for a cell without a run.
     text
         Simulated or chosen value as text, for cells without a quantity.
     equal
-        For cells without a quantity, whether text and print are the same; None if not compared.
+        For cells without a quantity: whether text and print are the same. None if not compared.
     used
-        Whether a choice of the model used the cell.
+        Whether the cell was used for a choice of the model.
     reason
         Reason why no run exists.
     """
@@ -62,7 +62,7 @@ class GridCell:
 
     @property
     def ratio(self) -> float:
-        """Simulated mean over printed number; NaN if one is missing or the print is 0."""
+        """Simulated mean divided by the printed number; NaN if one is missing or the print is 0."""
         if not self.measured or not self.value or self.ours is None:
             return math.nan
         return self.ours.mean / self.value
@@ -112,7 +112,7 @@ class Agreement:
     ratio
         Geometric mean of simulated over printed; NaN without a positive pair.
     factor
-        Geometric mean of the factor by which both differ, at least 1.
+        Geometric mean of the factors between simulated and printed values, at least 1.
     used
         Number of measured cells that a choice of the model used.
     """

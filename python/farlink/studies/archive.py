@@ -39,7 +39,7 @@ class StudyResult:
     Attributes
     ----------
     only
-        Ids or beginnings of ids that were selected; None for all.
+        Selected ids or beginnings of ids; None for all.
     runs, seed, quick
         Options of the run (see `farlink.study`).
     made
@@ -51,8 +51,8 @@ class StudyResult:
     mutations
         Judgements under the negative controls, if those were run.
     causes
-        Whether claims that do not reproduce were also judged under the interpretations that show
-        their cause.
+        Whether claims that do not reproduce were also judged under interpretations that show the
+        cause.
     live
         Result of the emulated points, if they were selected.
     events, simulated_runs, wall_s
@@ -116,7 +116,7 @@ class StudyResult:
 
     @property
     def _only_live(self) -> bool:
-        """Return whether exactly the claims with live points were selected."""
+        """Return whether the selected claims are exactly those with live points."""
         mine = [judgement.claim.id for judgement in self.live.judgements] if self.live else []
         return bool(mine) and list(self.only or ()) == mine
 
@@ -161,7 +161,7 @@ class StudyResult:
 
     @property
     def figure_makers(self) -> "dict[str, Callable[[], Figure]]":
-        """Functions that draw the figures, by id, so that an error affects one figure only."""
+        """Functions that draw the figures, by id, so that a failure affects one figure only."""
         from farlink.studies.draw import draw
 
         makers: dict[str, Callable[[], Figure]] = {}

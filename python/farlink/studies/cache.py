@@ -77,7 +77,7 @@ class SimulationCache:
     progress
         Callback as in `farlink.run`.
     quick
-        Whether figures have fewer points (see `points`) and all cells `runs` runs.
+        Whether figures have fewer points (see `points`), and all cells have `runs` runs.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class SimulationCache:
         return self._points[key]
 
     def planned(self, make: "Callable[[SimulationCache], object]") -> list[Cell]:
-        """Return the cells that a function of a cache will request, as far as a dry run can tell.
+        """Return the cells that a function of a cache will request, as far as a dry run shows.
 
         The function is called with a cache whose numbers are all NaN. If it needs a trace or real
         numbers, the dry run ends there, and later cells are simulated on request.
@@ -200,7 +200,8 @@ class SimulationCache:
         """Return the value that `of` computes from the traces of a run, and cache it.
 
         `name` is the value's key in the cache, so that later interim analyses reuse it. With
-        `forget` a new trace is not cached, which saves memory if only one value is needed of it.
+        `forget` a new trace is not cached. This saves memory if only one value of the trace is
+        needed.
         """
         key = (cell.key, run, name)
         if key not in self._reads:
@@ -247,7 +248,7 @@ _Name = tuple[str | int, ...]
 
 
 def _flow(layout: Layout, point: Point, place: int) -> str:
-    """Return the name of the flow with an index in the scenario; empty if there is none.
+    """Return the name of the flow with an index in the scenario; empty for no flow.
 
     A store orders flows by name, not as the scenario does.
     """

@@ -1,8 +1,7 @@
 """Negative controls: claims judged under models that are wrong on purpose.
 
-Claims that are reproduced even by a model without TCP, or with two protocols exchanged, prove
-nothing. A record therefore lists wrong models, each with claims that must not be reproduced under
-it.
+Claims prove nothing if even a model without TCP, or with two protocols exchanged, reproduces them.
+A record therefore lists wrong models, each with claims that must not be reproduced under it.
 """
 
 from collections.abc import Sequence
@@ -66,7 +65,7 @@ class NegativeControl:
 def should_judge(control: Change, right: Judgement) -> bool:
     """Return whether to judge a claim under a wrong model.
 
-    Only claims that hold under the right model, or that the model should refute, are judged,
-    because this saves runs. A model with constants simulates little, so all claims are judged.
+    Only claims that hold under the right model, or that this model should refute, are judged, which
+    saves runs. All claims are judged for a model with constants, because it simulates little.
     """
     return bool(control.constants) or right.status in _GREEN or right.claim.id in control.turns

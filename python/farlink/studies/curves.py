@@ -18,7 +18,7 @@ def curves(model: Model, data: Mapping[str, Any]) -> Curves:
         Model that simulates the points.
     data
         Entry of the record. `y` is a measure and `x` a factor. `over` has the values of x, or names
-        a constant that has them. `series` has the other factors of each curve, by name of the
+        a constant with these values. `series` has the other factors of each curve, by name of the
         curve. Optional: `x_label`, `x_scale` (factor of the x values on the axis), `y_range` (ends
         of the published axis), `log_x`, `log_y`, `note`, and `points` (of `Published`).
     """

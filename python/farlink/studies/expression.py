@@ -7,8 +7,8 @@
 An expression is parsed and checked before any run. Its names are measures and functions of the
 study, which return quantities (one value per run), and the functions in the table. A comparison
 gives evidence (see `farlink.studies.quantity`). `and`, `or`, `not` and chains such as `a < b <= c`
-combine evidence. Comparisons of plain numbers give facts. A bare `... for x in ...` as a whole
-expression holds if its statement holds for each x.
+combine evidence. Comparisons of plain numbers give facts. If a whole expression is `... for x in
+...`, its statement must hold for each x.
 
 | function | meaning |
 |---|---|
@@ -66,7 +66,7 @@ class Expression:
     Raises
     ------
     ScenarioError
-        If the text is no expression of this language.
+        If the text is not an expression of this language.
     """
 
     def __init__(self, text: str, where: str) -> None:

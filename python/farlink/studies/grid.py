@@ -12,11 +12,11 @@ The entry of a table in the record has its cells under `cells`:
     [table.cells.rows]
     SACK = { value = "sack", printed = [470.1, 463.5] }
 
-A row may have its own `ours` (also a list, one per column), `unit`, `half` and `share`. An empty
-text in `printed` is an empty cell. A row with `derived` follows from other cells, and an inference
-(`farlink.studies.inference`) leaves it out. A cell with `none` instead of `ours` has no run, and
-`none` says why. A printed text is compared with a value that a function of the study gives
-(`inputs`).
+A row may have its own `ours` (also a list, one entry per column), `unit`, `half` and `share`. An
+empty text in `printed` is an empty cell. A row with `derived` follows from other cells, and an
+inference (`farlink.studies.inference`) leaves it out. A cell with `none` in place of `ours` has no
+run, and `none` gives the reason. A printed text is compared with a value that a function of the
+study gives (`inputs`).
 """
 
 import tomllib
@@ -81,7 +81,7 @@ def grid(model: Model, entry: Mapping[str, Any], used: Iterable[str] = ()) -> Gr
     entry
         Entry of the table (see the module).
     used
-        Cells that choices of the model used: "table5: SACK, without".
+        Cells that were used for choices of the model, such as "table5: SACK, without".
     """
     data, names = entry["cells"], model.names
     columns = list(data["columns"])
@@ -207,7 +207,7 @@ def amount(text: str) -> float:
 
 
 def _merged(data: Mapping[str, Any], line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of a row, with those of the table where the row has none.
+    """Return the keys of a row; missing keys are those of the table.
 
     `ours` and `none`, and `half` and `share`, exclude each other.
     """

@@ -1,4 +1,4 @@
-"""Judges claims: computes a verdict on each from its runs.
+"""Judgement of claims: computes a verdict on each claim from its runs.
 
 A claim states an order, a number, or both. Interim analyses judge it with more and more runs until
 it is decided. Each analysis has a part of the significance level, and the parts add up to `LEVEL`.
@@ -62,7 +62,8 @@ class Finding:
     Attributes
     ----------
     order, number
-        Evidence on the claim's order and on its number; None for a statement that it does not make.
+        Evidence on the claim's order and on its number. None for a kind of statement that the claim
+        does not make.
     rows
         Published numbers with the simulated quantities for them.
     runs
@@ -93,14 +94,14 @@ class Finding:
 
     @property
     def deciding(self) -> Evidence:
-        """Evidence that decides the verdict: the order unless it holds, otherwise the number."""
+        """Evidence that decides the verdict: the order if it fails, otherwise the number."""
         evidence = self.number if self.number is not None else self.order
         if self.order is not None and self.order.at(self.level) is not Verdict.REPRODUCED:
             evidence = self.order
         return evidence if evidence is not None else Evidence(1.0, 1.0)
 
     def counterpart(self, key: str) -> str:
-        """Return this finding's comparison of the quantities in `key`, or else the deciding one."""
+        """Return the finding's comparison of the quantities in `key`, else the deciding one."""
         what, bound = key.partition(" = ")[0], key.rpartition(" ")[2]
         stated = [item for item in (self.number, self.order) if item is not None]
         lines = [line for statement in stated for line in (statement.key, *statement.details)]
@@ -172,7 +173,7 @@ class Judgement:
 
     @property
     def key(self) -> str:
-        """Deciding comparison with its numbers, or the reason why there is no verdict."""
+        """Deciding comparison with its numbers, or the reason for no verdict."""
         if self.failure:
             return self.failure
         if self.first is None:
@@ -212,8 +213,8 @@ class InterimAnalyses:
     """Analyses of a claim with growing numbers of runs. Only undecided parts get further runs.
 
     A part is a comparison of the claim. It gets no more runs once its p-value is below `SETTLED`,
-    the level of the last analysis. A number of runs thus judges a part once at most, at the level
-    of that analysis. The level is the same as if all parts had these runs.
+    the level of the last analysis. A part is therefore judged at most once per number of runs, at
+    the level of that analysis. The level is the same as if all parts had these runs.
 
     Parameters
     ----------
@@ -238,7 +239,7 @@ class InterimAnalyses:
 
 
 def level_of(analyses: int, place: int) -> float:
-    """Return the level of an analysis: half of `LEVEL` for the first, equal shares for the rest.
+    """Return the level of an analysis: half of `LEVEL` for the first, equal shares for the others.
 
     The probability of any wrong decision is at most the sum of these levels (Bonferroni).
     """
@@ -260,7 +261,7 @@ def judge(
     claim
         Claim to judge, unless it has `untested`.
     readings
-        By interpretation, a function from the number of runs of a point to a finding. The first
+        Functions by interpretation, from the number of runs of a point to a finding. The first
         interpretation gives the verdict.
     analyses
         Numbers of runs of the interim analyses, in order.

@@ -27,8 +27,8 @@ class Arrow:
     Attributes
     ----------
     start, end
-        Times of transmission and arrival (s). For a lost message `end` is when it would have
-        arrived.
+        Times of transmission and arrival (s). A lost message has the time at which it would have
+        arrived as `end`.
     source, target
         Numbers of the hosts, from 0.
     label

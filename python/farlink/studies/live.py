@@ -76,7 +76,7 @@ class Point:
     kernel
         Congestion control of the sending kernel; empty for farlink's TCP in user space.
     extra
-        Whether the publication lacks this point (such as a recent TCP). Extra points are in the
+        Whether the publication lacks this point (for example a recent TCP). Extra points are in the
         table, but no claim is judged on them.
     published
         Published value of each measure.

@@ -35,7 +35,7 @@ Notify = Callable[[str], None]
 class Job:
     """One run to emulate: scenario of a transfer, number of the run, and sender.
 
-    `kernel` is a congestion control of the kernel; if it is empty, farlink's TCP of the scenario
+    `kernel` is a congestion control of the kernel. If it is empty, farlink's TCP of the scenario
     sends. A run whose 99th percentile of lateness exceeds `late_s` (s) is repeated.
     """
 
@@ -116,7 +116,7 @@ def run_all(
 
 def _spawn(job: Job) -> "subprocess.Popen[str]":
     command = [sys.executable, "-P", "-m", "farlink.studies.live_run", json.dumps(asdict(job))]
-    # A process group of its own, so that Ctrl-C reaches only this process, which ends the runs.
+    # The process has its own group, so that Ctrl-C reaches only this process, which ends the runs.
     return subprocess.Popen(  # noqa: S603 (this program)
         command,
         stdout=subprocess.PIPE,

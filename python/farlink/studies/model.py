@@ -1,6 +1,6 @@
 """Builds scenarios and measures from the TOML record of a study.
 
-`[model]` is a scenario, each `[factors.NAME]` a parameter of it that varies, each `[measures.NAME]`
+`[model]` is a scenario. Each `[factors.NAME]` is a parameter that varies, each `[measures.NAME]` is
 a quantity of a run, and `[constants]` holds values for expressions. A `[[reading]]` (an
 interpretation) or `[[mutant]]` (a negative control) changes all scenarios. docs/studies.md lists
 the keys.
@@ -31,7 +31,7 @@ class Factor:
     Attributes
     ----------
     path
-        Dotted path of the scenario key that the factor sets. Links and flows are named in it.
+        Dotted path of the scenario key that the factor sets, with links and flows by name.
     values
         Settings (path to value) for each value of the factor. If empty, the value itself is set at
         `path`.
@@ -40,7 +40,7 @@ class Factor:
     absent
         Value of the factor that leaves the scenario unchanged.
     also
-        Further settings (path to value) of every point that gives the factor.
+        Further settings (path to value) of every point that has the factor.
     label
         Format of a value in labels: "PER {:g}".
     """
@@ -118,7 +118,7 @@ class Change:
     ignores
         Names of factors that have no effect.
     constants
-        Measures with a fixed value that replaces the simulated one.
+        Measures whose simulated value is replaced by a fixed one.
     silent
         Whether functions of the study return `Nothing`, because the model has no packets.
     hook
@@ -128,7 +128,7 @@ class Change:
     turns
         Claims that must not be reproduced under this negative control.
     edits
-        Functions that edit the completed scenario tree; no key of a record.
+        Functions that edit the completed scenario tree. A record has no such key.
     """
 
     id: str
@@ -145,7 +145,7 @@ class Change:
     edits: Sequence[Hook] = ()
 
     def swapped(self, value: Any) -> Any:  # noqa: ANN401
-        """Return the value that `swaps` exchanges for the given one, or else the given value."""
+        """Return the value that `swaps` gives for a value, or else the value itself."""
         back = {new: old for old, new in self.swaps.items()}
         return self.swaps.get(value, back.get(value, value)) if isinstance(value, str) else value
 

@@ -1,8 +1,8 @@
 """Outcomes of claims: a verdict with the kind of evidence behind it.
 
-A verdict "reproduced" alone says little, because it counts a printed number that runs met like an
-order without a number or a computed fact. An outcome keeps these apart. The index page, the pages
-of studies, the terminal and the documents all use its words.
+A verdict "reproduced" alone says little. It can mean a printed number that runs met, an order
+without a number, or a computed fact. An outcome keeps these apart. The index page, the pages of
+studies, the terminal and the documents all use its words.
 """
 
 import enum
@@ -132,7 +132,7 @@ def _counted(judgements: Sequence[Judgement]) -> str:
 
 @dataclass(frozen=True)
 class Fitted:
-    """Choice that used printed results, with the claims and cells that it used."""
+    """Choice that used printed results, with the claims and cells concerned."""
 
     choice: Choice
     claims: Sequence[str]

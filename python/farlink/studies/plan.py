@@ -20,7 +20,7 @@ _BATCH = 96
 class Batch:
     """Scenarios that are simulated together.
 
-    `new` of them are in no earlier batch. `runs` is the number of runs beyond those of earlier
+    `new` cells are in no earlier batch. `runs` is the number of runs beyond those of earlier
     batches.
     """
 

@@ -85,9 +85,9 @@ class Evidence:
         Lines of `details` that determine `p_for` and `p_against`, by default the first.
     p_tie
         p-value of the null hypothesis that both sides differ by more than the share `TIE`. If it is
-        small, they count as equal.
+        small, the sides are considered equal.
     few
-        Whether an undecided comparison rests on too few events.
+        Whether an undecided comparison has too few events.
     open
         Keys of the cells (`farlink.studies.cache.Cell`) of unsettled comparisons. More runs of
         these cells may decide.
@@ -165,7 +165,7 @@ class Quantity:
     unit
         Unit; empty for counts and shares.
     cells
-        Keys of the cells whose runs gave the values; `NO_CELL` if none.
+        Keys of the cells whose runs gave the values; `NO_CELL` for none.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class Quantity:
 
     @property
     def mean(self) -> float:
-        """Mean over the runs that have a value; NaN if none has."""
+        """Mean over the runs with a value; NaN without any."""
         mean = self.estimate.mean
         return math.nan if mean is None else mean
 
@@ -263,7 +263,7 @@ class Quantity:
 
 
 class Nothing(Quantity):
-    """Placeholder for a quantity of a model without packets. No statement about it holds."""
+    """Placeholder for a quantity of a model without packets. Every statement about it fails."""
 
     def __init__(self) -> None:
         super().__init__([math.nan] * 2, "nothing")
@@ -303,7 +303,7 @@ def every(*parts: Evidence | Iterable[Evidence]) -> Evidence:
         tuple(line for number in flat for line in number.details),
         weakest.key_for,
         worst.key_against,
-        # A tie if each part either holds or is a tie.
+        # The whole is a tie if each part either holds or is a tie.
         max(min(number.p_for, number.p_tie) for number in flat),
         any(number.few for number in flat),
         # More runs may decide each part that does not hold yet.
@@ -344,10 +344,10 @@ def best(
 ) -> Evidence:
     """Return evidence that an allowed candidate has the largest mean, within `margin` (a share).
 
-    At a flat optimum chance decides which candidate is largest. The claim therefore holds if an
-    allowed candidate is significantly above `1 - margin` times every other candidate. The claim
-    fails if `1 - margin` times another candidate is significantly above every allowed one. It also
-    fails if all candidates are equal within the margin.
+    At a flat optimum the largest candidate is random. The claim therefore holds if an allowed
+    candidate is significantly above `1 - margin` times every other candidate. The claim fails if `1
+    - margin` times another candidate is significantly above every allowed one. It also fails if all
+    candidates are equal within the margin.
     """
     inside = [q for key, q in candidates.items() if key in allowed]
     outside = [q for key, q in candidates.items() if key not in allowed]

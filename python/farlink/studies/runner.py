@@ -1,7 +1,7 @@
 """Runs a study: plans and simulates runs, judges claims, and returns the result.
 
-`plan` lists the necessary scenarios, `evaluate` computes findings and figures from their runs,
-`judge` turns findings into verdicts, and `archive` holds the result and writes its page.
+`plan` lists the necessary scenarios. `evaluate` computes findings and figures from their runs.
+`judge` turns findings into verdicts. `archive` holds the result and writes its page.
 """
 
 import os
@@ -94,16 +94,16 @@ def study(
     only
         Ids of figures and tables (with their claims) and of claims, or beginnings of ids ("fig4").
     quick, runs, seed
-        Whether to reduce runs and points, use one analysis, and skip entries with `full`; runs of
-        each point, 2 or more (by default 10, or 6 if `quick`), and their seed.
+        `quick`: whether to reduce runs and points, use one analysis, and skip entries with `full`.
+        `runs`: runs of each point, 2 or more (by default 10, or 6 if `quick`). `seed`: their seed.
     reading, readings
-        Interpretation of the text that gives the verdicts, by default the record's; whether claims
+        Interpretation of the text that gives the verdicts, by default the record's. Whether claims
         are also judged under all others.
     causes, mutants
-        Whether claims are also judged under interpretations that show the cause of a difference;
-        whether claims are also judged under the record's negative controls.
+        Whether claims are also judged under interpretations that show the cause of a difference.
+        Whether claims are also judged under the record's negative controls.
     tables
-        Whether only the printed tables are made, all of them, and no claim is judged.
+        Whether the run makes only the printed tables, all of them, and judges no claim.
     live, live_runs
         Whether the record's live points are emulated (Linux, root), and the runs of each, at
         least 2. Without `only`, only claims on live points are judged.

@@ -33,8 +33,8 @@ def all_entries(study: Study) -> list[Entry]:
 def select(study: Study, only: Sequence[str] | None, *, quick: bool = False) -> list[Entry]:
     """Return the figures, tables and claims that `only` selects, in the order of the study.
 
-    `None` selects all. With `quick`, entries of the record with `full` are omitted unless `only`
-    has their id.
+    `None` selects all. With `quick`, entries of the record with `full` are omitted unless their ids
+    are in `only`.
 
     A word in `only` is an id, or the beginning of ids: "fig4", "table", "wong1998.fig4.7". A figure
     or table also selects its claims. Ids of claims may lack the name of the study.

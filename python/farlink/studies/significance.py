@@ -1,9 +1,9 @@
 """Significance of a difference between two means, for values of any shape.
 
 Student's t test is right for nearly normal values. Delays at high loss are not normal, because a
-few runs are very long. A sample without a long run makes t call the mean low too often: for a
+few runs are very long. In a sample without a long run, t finds the mean too low too often: for a
 lognormal with sigma 1.5 in 24 to 31 % of samples instead of 2.5 %. Rare counts are not normal
-either. Up to three tests are therefore made, and the largest p-value counts:
+either. Up to three tests are therefore made, and the largest p-value is used:
 
 - Student's t, always; - for positive values that are skewed, the generalised test of lognormal
 means (Krishnamoorthy and Mathew 2003, J. Statist. Plann. Inference 115, 103-121; for pairs with
@@ -34,8 +34,8 @@ def above(a: Values, b: Values | float, *, or_equal: bool = False) -> tuple[floa
     Parameters
     ----------
     a, b
-        Values of the runs; run k of both has the same channel. `b` may be a number. Runs in which
-        either is NaN are left out.
+        Values of the runs; run k of both has the same channel. `b` may be a number. Runs with a NaN
+        in either are left out.
     or_equal
         Whether the statement is >= instead of >. This matters only if a and b are equal in all
         runs.
@@ -43,8 +43,8 @@ def above(a: Values, b: Values | float, *, or_equal: bool = False) -> tuple[floa
     Returns
     -------
     tuple of float
-        p-value of the null hypothesis that the statement does not hold, and p-value of the null
-        hypothesis that it holds. Both are 1 with fewer than two runs.
+        p-value of the null hypothesis that the statement is false, and p-value of the null
+        hypothesis that it is true. Both are 1 with fewer than two runs.
     """
     pairs = isinstance(b, np.ndarray)
     other = np.broadcast_to(np.asarray(b, dtype=np.float64), a.shape)
@@ -109,7 +109,7 @@ def _skewed(x: Values, y: Values | None) -> bool:
 def _spread_above(x: Values) -> float:
     """Return the standard deviation of the logarithms, or 0 if the skewness is below -1.
 
-    Lognormal values have a positive skewness; their samples of six are rarely below -1.
+    Lognormal values have a positive skewness, so the skewness of six values is rarely below -1.
     """
     away = x - x.mean()
     spread = float(np.sqrt(np.mean(away**2)))

@@ -1,7 +1,7 @@
 """Parts of a study: its TOML record, and its registered code.
 
 The record (the .toml files of the study's folder) paraphrases the published results: figures,
-tables, and claims as expressions with their place and strength. The record also has the model that
+tables, and claims as expressions with their place and strength. It also has the model that
 simulates them, its factors and measures, choices for gaps of the publication, and other
 interpretations. Code makes ladders, traces and other tables, and functions that expressions call.
 """
@@ -73,7 +73,7 @@ class Claim(Item):
     published, legibility
         Printed statement, and source of its number: "text", "table", "tick" (of an axis) or "none".
     calibration
-        Whether a parameter was fitted to the claim, so that its success is no evidence.
+        Whether a parameter was fitted to the claim. The claim's success is then no evidence.
     untested
         Reason why the claim cannot be judged; empty if it can.
     tolerance
@@ -83,7 +83,8 @@ class Claim(Item):
     looks
         Numbers of runs of the interim analyses, as multiples of the first one's.
     shown_by
-        Interpretations that show the cause: under them the number is closer to the published one.
+        Interpretations that show the cause of a difference, because they bring the number closer to
+        the published number.
     """
 
     strength: str = "strong"
@@ -126,11 +127,11 @@ class Choice:
     why
         Reason for the choice.
     calibration
-        Whether a published result was used for the choice.
+        Whether the choice used a published result.
     on
-        Ids of the claims that were used; they are calibration checks.
+        Ids of the claims that the choice used; they are calibration checks.
     cells
-        Other published results that were used: "table4.3: Vegas, clear sky".
+        Other published results that the choice used, such as "table4.3: Vegas, clear sky".
     """
 
     item: str
@@ -175,7 +176,7 @@ class Curves:
     y_label
         Label of the y axis with unit.
     series
-        Quantities of each curve, one for each x; None for no point.
+        Quantities of each curve, one for each x; None for a missing point.
     scale
         Factor of the values in the figure (1e-3 for kbit/s).
     y_range
@@ -379,7 +380,7 @@ class Study:
 
     @property
     def gaps(self) -> list[str]:
-        """Return a line for each entry of the record without code, and each code without an entry.
+        """Return a line for each entry of the record without code, and each code without entry.
 
         A claim with `untested` needs no expression. A figure with `content` or `series`, and
         a table with `cells`, need no function.
@@ -490,8 +491,9 @@ def _choice(row: Mapping[str, Any]) -> Choice:
 def _check_fitted(choices: Sequence[Choice], claims: Sequence[Claim]) -> None:
     """Check that choices and claims agree on which claims were used to choose.
 
-    Raises `ValueError` if a choice uses results without being a calibration or names none, if it
-    uses a claim that counts as evidence, or if no choice uses a calibration check.
+    Raises `ValueError` if a choice uses results without being a calibration or names none. Also
+    raises it if a choice uses a claim that serves as evidence, or if no choice uses a calibration
+    check.
     """
     checks = {claim.id for claim in claims if claim.calibration}
     used = {name for choice in choices for name in choice.on}

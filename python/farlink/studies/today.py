@@ -48,10 +48,11 @@ class Question:
     measure, unit, scale
         Metric of flow 0, its printed unit, and the factor of printed values.
     model
-        Scenario, if it is from no study.
+        Scenario of the question, unless a study provides it.
     place, mechanism, stack
-        Settings by name: `point` gives factors of the study, `sets` values by path, and `drops`
-        paths to delete. `tcp` of a stack replaces the scenario's table [tcp] except `mss`.
+        Settings by name: `point` gives factors of the study, `sets` gives values by path, and
+        `drops` gives paths to delete. `tcp` of a stack replaces the scenario's table [tcp] except
+        `mss`.
     gains
         Pairs of names on one axis whose ratio is computed.
     """
@@ -235,8 +236,8 @@ def _draw(answer: Answer, path: Path) -> None:
         question = answer.question
         places, mechanisms = list(question.place), list(question.mechanism)
         rows = len(question.stack)
-        # Marks of one row use at most 0.8 of its height, so that they stay apart from the next
-        # row's.
+        # The marks of a row use at most 0.8 of its height, which separates them from the next row's
+        # marks.
         step = min(0.22, 0.8 / len(mechanisms))
         each = max(0.30, 0.13 * len(mechanisms))
         height = 0.8 + each * rows * math.ceil(len(places) / 3) + 0.5 * math.ceil(len(places) / 3)

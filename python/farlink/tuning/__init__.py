@@ -197,17 +197,17 @@ def tune(
     Parameters
     ----------
     scenario, overrides, seed
-        As for `run`. They define the default setting.
+        Scenario and settings as for `run`; they define the default setting.
     vary
-        Ranges by path, as `--set` takes it: ``{"tcp.receive_window": "64 kB..4 MB",
-        "tcp.initial_window": "2..64", "tcp.mss": "512 B|1460 B"}``.
+        Ranges by path, as in `--set`: ``{"tcp.receive_window": "64 kB..4 MB", "tcp.initial_window":
+        "2..64", "tcp.mss": "512 B|1460 B"}``.
     tcp
         A TCP; or several TCPs, among which the search chooses too.
     objective
-        One of `goals.GOALS`, "max:MEASURE" or "min:MEASURE", or a weighted sum
+        Goal of `goals.GOALS`, "max:MEASURE" or "min:MEASURE", or a weighted sum
         ("goodput=1,delay=0.5") of values relative to the default's.
     pareto
-        Two or three goals instead of `objective`; the search then returns their Pareto front.
+        Two or three goals in place of `objective`; the search then returns their Pareto front.
     trials, runs, confirm
         Number of settings to try, runs of each, and fresh runs of the best and of the default.
     lab
@@ -534,9 +534,9 @@ def sensitivity(
     """Rank the varied keys by their influence over their whole ranges.
 
     "morris": `mu_star` is the mean absolute elementary effect, in the unit of the goal, and `sigma`
-    its deviation; above mu_star the effect depends on other keys. "sobol": shares of the variance,
-    `first` for a key alone and `total` with its interactions. Both give 95 % half widths
-    (bootstrap). All points use the same random numbers.
+    its deviation. A sigma above mu_star shows that the effect depends on other keys. "sobol":
+    shares of the variance, `first` for a key alone and `total` with its interactions. Both give 95
+    % half widths (bootstrap). All points use the same random numbers.
 
     Parameters
     ----------

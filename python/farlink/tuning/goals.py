@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Goal:
-    """Measure, and whether more of it is better."""
+    """Measure, and whether a larger value is better."""
 
     name: str
     measure: str
@@ -57,18 +57,18 @@ class Objective:
 
     @property
     def unit(self) -> str:
-        """Unit of the value: that of a single goal; empty for a sum."""
+        """Unit of the value: the unit of a single goal; empty for a sum."""
         return self.goals[0][0].unit if len(self.goals) == 1 else ""
 
     @property
     def more(self) -> bool:
-        """Whether more is better; always true for a sum."""
+        """Whether a larger value is better; always true for a sum."""
         return self.goals[0][0].more if len(self.goals) == 1 else True
 
     def values(self, lab: Experiment, point: Point, base: Point, runs: int) -> Array:
         """Return the value of each run of a point; infinitely bad if the run has no value.
 
-        For example, a run that did not finish has no completion time.
+        For example, an unfinished run has no completion time.
         """
         if len(self.goals) == 1:
             item = self.goals[0][0]

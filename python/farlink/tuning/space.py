@@ -101,7 +101,7 @@ def knob(path: str, value: object) -> Knob:
 
 
 def _in_unit_of(path: str, text: str, low: str, high: str) -> float:
-    """Return the ratio of the lower to the upper end, which need units of one kind."""
+    """Return the quotient of the range's lower and upper end, whose units must be of one kind."""
     for parse in (units.parse_size, units.parse_rate, units.parse_time):
         first, last = parse(low.strip()), parse(high.strip())
         if first is not None and last:

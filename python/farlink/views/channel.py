@@ -23,7 +23,7 @@ def show(sample: "ChannelSample", out: "Sink") -> None:
         out.print(_path_text(sample.lost, min(out.width, 120)), soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("quantity", "sampled", "95 % interval", "closed form", ""):
-        # In a narrow terminal only columns of words are folded, never numbers or verdicts.
+        # In a narrow terminal, only columns of words are folded, never numbers or verdicts.
         table.add_column(
             name,
             justify="left" if name in ("quantity", "") else "right",

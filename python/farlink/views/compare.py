@@ -130,7 +130,8 @@ def goodputs(values: Sequence[float], factor: float) -> str:
 
     Mean and interval, or both values of two runs.
 
-    The 95 % interval of two runs is useless: half its width is 12.7 times half their difference.
+    The 95 % interval of two runs is useless, because half its width is 12.7 times half their
+    difference.
     """
     estimate = mean_ci95(values)
     if len(values) == 2:

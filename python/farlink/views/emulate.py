@@ -84,7 +84,7 @@ def _hosts(data: "Mapping[str, Any]", out: "Sink") -> None:
     for row in data["hosts"]:
         if "gateway" in row:
             out.print(gateway.line(row), soft_wrap=True, markup=False)
-    # Each joining gateway counts once as unauthenticated, so this counter is omitted.
+    # Each joining gateway is once counted as unauthenticated, so this counter is omitted.
     counts = [item for item in data.get("strangers", {}).items() if item[0] != "unproven"]
     if any(count for _, count in counts):
         others = [f"{count:,} {name.replace('_', ' ')}" for name, count in counts if count]

@@ -19,11 +19,11 @@ class Screen(Console):
         super().__init__(file=file, highlight=False, markup=False, emoji=False, **keywords)
 
     def on_broken_pipe(self) -> None:
-        """Raise the caught error again; Rich would exit before other files are written."""
+        """Raise the caught error again, because Rich would exit before other files are written."""
         raise  # the caller handles this exception
 
     def print(self, *objects: Any, **keywords: Any) -> None:  # noqa: ANN401 (as rich has it)
-        """Print lines and tables; a table is wider than the screen if its numbers need it."""
+        """Print lines and tables; a table with wide numbers may be wider than the screen."""
         before = self._width
         shown = [self._safe(item) for item in objects]
         for item in shown:

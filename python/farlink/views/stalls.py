@@ -14,7 +14,7 @@ _MOST_LINES = 8
 
 
 def lines(result: "Result") -> list[str]:
-    """Return a warning for each starved flow: its last arrival, and where most data is queued."""
+    """Return a warning for each starved flow: its last arrival, and the fullest queue."""
     rows = [row for row in result.rows("results") if _times(row)]
     if not rows:
         return []
@@ -44,7 +44,7 @@ def _line(row: Row, result: "Result") -> str:
 
 
 def _places(result: "Result", tcp: str) -> list[str]:
-    """Return the link directions in whose queues the data of starved flows waits."""
+    """Return the link directions whose queues hold the data of starved flows."""
     places = []
     for row in result.rows("links"):
         if row["tcp"] != tcp or "stalled_flows" not in row["metrics"]:

@@ -214,7 +214,7 @@ def _fairness(result: "Result") -> list[str]:
 
 
 def _incomplete(result: "Result") -> list[str]:
-    """Return warnings about unfinished transfers, whose times are not transfer times."""
+    """Return warnings about unfinished transfers; their times are not transfer times."""
     notes = []
     for tcp in result.tcp:
         values = [
@@ -246,7 +246,7 @@ def _add(
     between: str,
 ) -> None:
     table.add_column(title, justify="right", no_wrap=True)
-    # All rows of a column have as many decimals as the narrowest interval needs.
+    # All rows of a column have the decimals that the narrowest interval needs.
     narrowest = min((item.half_width for item in estimates if item.half_width), default=None)
     for row, estimate in zip(cells, estimates, strict=True):
         row.append(_cell(estimate, factor, narrowest, between))

@@ -1,11 +1,11 @@
 """Likelihood of printed numbers, which are intervals, given simulated means.
 
-A printed number is known to lie in its interval [low, high]. The simulated mean m has a standard
-error e, and the model is wrong by a share d of the printed value (its discrepancy). With
-s^2 = e^2 + (d v)^2 the probability of the interval is P = Phi((high - m) / s) - Phi((low - m) / s).
-With a small probability the cell is an outlier, uniform over two orders of magnitude about the
-printed value; a misprint then costs a bounded amount. The likelihood is a density: P over the
-width of the interval.
+A printed number lies in its interval [low, high]. The simulated mean m has a standard error e, and
+the model is wrong by a share d of the printed value v (its discrepancy). With s^2 = e^2 + (d v)^2
+the probability of the interval is P = Phi((high - m) / s) - Phi((low - m) / s). With a small
+probability the cell is an outlier, uniform over two orders of magnitude about the printed value.
+The cost of a misprint is therefore bounded. The likelihood is a density: P divided by the width of
+the interval.
 """
 
 import math
@@ -47,7 +47,7 @@ def log_likelihood(
     value, low, high
         Printed number, and the ends of its interval.
     mean, error
-        Simulated mean and its standard error; a NaN mean is an outlier for sure.
+        Simulated mean and its standard error. A NaN mean is always an outlier.
     share
         Discrepancy of the model, as a share of the printed value.
     """
@@ -77,7 +77,7 @@ def _of(cell: GridCell, share: float) -> float:
 
 
 def standard_error(cell: GridCell) -> float:
-    """Return the standard error of a cell's mean; 0 without a second run."""
+    """Return the standard error of a cell's mean; 0 with a single run."""
     if cell.ours is None:
         return 0.0
     values = [value for value in cell.ours.values.tolist() if math.isfinite(value)]

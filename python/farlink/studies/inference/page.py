@@ -1,4 +1,4 @@
-"""Document of a recorded inference: the levels that the authors probably ran, as Markdown."""
+"""Document of a recorded inference, as Markdown: the most probable levels of the unknowns."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

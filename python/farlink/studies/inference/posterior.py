@@ -2,9 +2,9 @@
 
 The trials of a search give the simulated value of each fitted cell at some points. A Gaussian
 process per cell (squared exponential, one length for all unknowns) interpolates the logarithm of
-the value, and its leave-one-out error is part of the standard error. Metropolis chains draw from
-the posterior of the interpolated values with a uniform prior: a step changes one unknown. A level
-of an unknown is excluded if the best trial with it is 100 times less likely than the best of all.
+the value. Its leave-one-out error is part of the standard error. Metropolis chains draw from the
+posterior of the interpolated values with a uniform prior; a step changes one unknown. A level of an
+unknown is excluded if the best trial with it is 100 times less likely than the best of all.
 """
 
 import math
@@ -57,14 +57,15 @@ class Posterior:
     Attributes
     ----------
     ranges
-        By unknown with a range: 5, 50 and 95 % quantiles.
+        5, 50 and 95 % quantiles of each unknown with a range.
     shares
-        By unknown with levels: probability of each level.
+        Probability of each level, for each unknown with levels.
     effective
         Number of independent draws with the same information, by the autocorrelation of the
         likelihood.
     importance
-        By unknown: first-order and total Sobol index of the typical factor over the fitted cells.
+        First-order and total Sobol index of each unknown, for the typical factor over the fitted
+        cells.
     """
 
     ranges: Mapping[str, tuple[float, float, float]]
@@ -220,7 +221,7 @@ def _chains(
 
 
 def _stepped(members: Sequence[Unknown], shares: Array, random: np.random.Generator) -> Array:
-    """Return shares of which one is changed: by a reflected normal step, or to any level."""
+    """Return shares after a step in one unknown: a reflected normal step, or any level."""
     there = shares.copy()
     place = int(random.integers(len(members)))
     if members[place].knob.is_range:

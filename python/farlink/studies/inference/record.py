@@ -93,7 +93,7 @@ class Inferred:
     ranges, shares, effective, importance, excluded
         See `farlink.studies.inference.posterior`.
     tried
-        Trials: levels, log likelihood, and whether it ended early.
+        Trials: their levels and log likelihood, and whether each ended early.
     """
 
     study: str
@@ -132,7 +132,7 @@ class Inferred:
     def overfitting(self) -> float:
         """Probability of as few held-out cells in agreement if both halves agree alike.
 
-        Fisher's exact test, one-sided. A small value shows that the fit does not carry over.
+        Fisher's exact test, one-sided. A small value shows that the held-out half fits worse.
         """
         fitted, held = (self.half(name, "inferred") for name in ("fitted", "held out"))
         return overfitted(fitted.agree, fitted.cells, held.agree, held.cells)
@@ -178,7 +178,7 @@ def recorded(study: str) -> Inferred | None:
     Raises
     ------
     ValueError
-        If the record has another format.
+        If the record is in another format.
     """
     path = resources.files(f"farlink.studies.{study}").joinpath(FILE)
     if not path.is_file():
@@ -193,7 +193,7 @@ def recorded(study: str) -> Inferred | None:
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401 (any value of JSON)
-    """Return a value of JSON with None for numbers that are not finite, and six digits."""
+    """Return a JSON value with six digits, and with None for numbers that are not finite."""
     if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,9 +1,9 @@
 """Search for the levels of the unknowns that give half of a study's printed numbers.
 
 Optuna proposes levels. Run k of each trial has the same random numbers (paired runs). A trial
-simulates the fitted cells table by table, and ends early if it cannot become as likely as the best
-trial by `_HOPELESS`. The best trial and the model as chosen are then simulated with a fresh seed,
-and only now the held-out cells.
+simulates the fitted cells table by table, and ends early if its likelihood cannot come within
+`_HOPELESS` of the best trial's. The best trial and the model as chosen are then simulated with a
+fresh seed. Held-out cells are simulated only at this point.
 """
 
 import datetime as dt
@@ -62,7 +62,7 @@ def infer(
     store: str | Path | None = None,
     tell: Tell | None = None,
 ) -> Inferred:
-    """Infer what a study leaves open, from half of its printed numbers.
+    """Infer a study's unknowns from half of its printed numbers.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class _Search:
         return {item.id: item.chosen for item in self.members}
 
     def run(self, trials: int) -> None:
-        """Try the model as chosen, and then what Optuna proposes."""
+        """Try the model as chosen, and then the proposals of Optuna."""
         optuna = _optuna()
         sampler = optuna.samplers.TPESampler(
             seed=self.split.seed % 2**32, multivariate=True, n_startup_trials=max(10, trials // 3)
@@ -161,7 +161,8 @@ class _Search:
                 continue
             so_far = total(cell for key, cell in best.cells.items() if key in trial.cells)
             if trial.worth < so_far - _HOPELESS and len(trial.cells) < len(self.split.fitted):
-                # The loss so far stands for the whole trial, whose other cells are not simulated.
+                # The loss so far is recorded for the whole trial, whose other cells are not
+                # simulated.
                 trial.pruned = True
                 trial.worth = best.worth + trial.worth - so_far
                 break
@@ -182,7 +183,7 @@ class _Search:
 
 
 def _place(item: Unknown, level: "Level") -> object:
-    """Return a level as Optuna names it: a number of a range, or the index of a level."""
+    """Return a level in Optuna's form: a number of a range, or the index of a level."""
     number = item.knob.number(level)
     return int(number) if item.knob.whole or not item.knob.is_range else number
 

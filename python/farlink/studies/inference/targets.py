@@ -1,8 +1,8 @@
 """Printed cells to which a study is fitted, and those that judge the fit.
 
-The split is drawn by seed, table by table (stratified). Cells that a choice of the model used never
-judge. Rows marked `derived` follow from other cells, and rows that print the numbers of an earlier
-row of their table say nothing new; both are left out.
+The split is drawn by seed, table by table (stratified). Cells that were used for a choice of the
+model are never in the held-out half. Two kinds of rows are left out: rows marked `derived`, which
+follow from other cells, and rows that repeat the numbers of an earlier row of their table.
 """
 
 import random
@@ -73,7 +73,7 @@ def keys(tables: Mapping[str, Mapping[str, Any]], used: Sequence[str] = ()) -> l
 def split(targets: Sequence[Target], seed: int) -> Split:
     """Draw half of the targets of each table for the fit; the others are held out.
 
-    Used cells fill the fitted half first. An odd cell goes to a half by chance.
+    Used cells fill the fitted half first. A single remaining cell goes to a random half.
     """
     fitted: list[Target] = []
     held_out: list[Target] = []
@@ -102,7 +102,7 @@ def measure(
 
 
 def _only(entry: Mapping[str, Any], wanted: set[tuple[str, str]]) -> dict[str, Any]:
-    """Return an entry of a table whose other cells are empty."""
+    """Return an entry of a table with only the wanted cells; the others are empty."""
     data = entry["cells"]
     rows = {}
     for row, line in data["rows"].items():

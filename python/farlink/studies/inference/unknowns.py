@@ -41,7 +41,8 @@ class Unknown:
         Level of the model as chosen.
     path, settings, hooks, hook
         Effect of a level: a key of the scenario; settings by level; a hook's name by level (empty
-        for none); or the name of a function of the study with the scenario and the level.
+        for none); or the name of a function of the study, which is called with the scenario and the
+        level.
     """
 
     id: str
@@ -81,7 +82,8 @@ def unknowns(
     Raises
     ------
     ValueError
-        If an entry lacks a key, has an unknown one, or does not say what each level changes.
+        If an entry lacks a key, has an unknown key, or does not state the change that each level
+        makes.
     """
     return [_unknown(row, hooks, editors) for row in record.get("unknown", [])]
 

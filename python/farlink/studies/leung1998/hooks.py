@@ -80,7 +80,7 @@ def _variant(scenario: dict[str, Any]) -> str:
 
 @REGISTRY.hook("by_packet")
 def _by_packet(scenario: dict[str, Any]) -> None:
-    """Apply the rain's loss ratio to each IP packet, whatever its length."""
+    """Apply the rain's loss ratio to each IP packet of any length."""
     if _is_mobile(scenario):
         return
     link = _link(scenario, "satellite")
@@ -133,7 +133,7 @@ def _delay_ignored(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("merging")
 def _merging(scenario: dict[str, Any]) -> None:
-    """Delay ACKs by MAD however many segments arrive meanwhile."""
+    """Delay ACKs by MAD, independent of the segments that arrive meanwhile."""
     scenario["tcp"]["ack_every"] = 1000
 
 
@@ -177,7 +177,7 @@ def _no_eighth(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("brakmo")
 def _brakmo(scenario: dict[str, Any]) -> None:
-    """Use Brakmo's Vegas: cwnd falls by a quarter after a loss and grows by a segment per RTT."""
+    """Use Brakmo's Vegas: a loss cuts cwnd by a quarter, and cwnd grows by a segment per RTT."""
     if _variant(scenario) == "vegas":
         scenario["tcp"]["control"]["vegas"].update(loss_cut="quarter", increase="segment")
 
@@ -319,7 +319,7 @@ def _quiet_internet(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("delay_280")
 def _delay_280(scenario: dict[str, Any]) -> None:
-    """Raise the satellite's one-way delay by 10 ms: 0.28 s then exclude the transmission time."""
+    """Raise the satellite's one-way delay by 10 ms: 0.28 s then exclude the transmission."""
     if not _is_mobile(scenario):
         for direction in ("down", "up"):
             way = _link(scenario, "satellite")[direction]

@@ -28,8 +28,8 @@ def _with_conversations(model: Model, users: int, tcp: str, over: dict[str, Any]
     links = [dict(link) for link in tree["links"]]
     router = next(link for link in links if link["name"] == "internet")
     fast = {"rate": "1 Gbit/s", "delay": "10 ms", "queue": "unlimited"}
-    # The delay of section 3.3.2 applies to one connection, so it has its own link. On a shared
-    # link, which keeps the order, each of 10,000 packets per second would wait for the slowest
+    # The delay of section 3.3.2 applies to one connection, so it has its own link. A shared link
+    # keeps packets in order. Each of 10,000 packets per second would then wait for the slowest
     # packet of the last second.
     delays: dict[str, Any] = {"name": "delays", "between": ["core", "gateway"]}
     for direction in ("down", "up"):

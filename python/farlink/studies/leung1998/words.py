@@ -66,7 +66,7 @@ def _near(
     slack: float,
     **over: Any,  # noqa: ANN401
 ) -> Evidence:
-    """Return evidence that a value gives at least (1 - slack) of any grid value's throughput."""
+    """Return evidence that a value gives at least (1 - slack) of the grid's highest throughput."""
     result = _over(model, scene, tcp, factor, grid, over)
     ours = throughput(model, scene, tcp, **{**over, factor: value})
     return every(ours >= (1 - slack) * match for key, match in result.items() if key != value)
@@ -120,7 +120,7 @@ def _least(
     slack: float,
     **over: Any,  # noqa: ANN401
 ) -> Quantity:
-    """Return the smallest value whose mean is >= (1 - slack) of the best (leave one run out)."""
+    """Return the least value with a mean >= (1 - slack) of the best (leave one run out)."""
     points, rows, cells = _rows(_over(model, scene, tcp, factor, grid, over))
     chosen = []
     for run in range(rows.shape[1]):
@@ -141,10 +141,10 @@ def _optimum(
     slack: float,
     **over: Any,  # noqa: ANN401
 ) -> Quantity:
-    """Return the best value of a factor: the printed one where the optimum is as flat.
+    """Return the best value of a factor: the printed value if the optimum is that flat.
 
-    The printed value counts as best if its mean throughput is at least (1 - slack) of the highest
-    of the grid; otherwise the value with the highest mean is returned, with one value per run.
+    The printed value is the best if its mean throughput is at least (1 - slack) of the grid's
+    highest. Otherwise the value with the highest mean is returned, with one value per run.
     """
     points, rows, cells = _rows(_over(model, scene, tcp, factor, grid, over))
     means = rows.mean(axis=1)
@@ -188,8 +188,8 @@ def _gm(_: Model, given: Sequence[Quantity]) -> Quantity:
     rows = np.array([setting.values[:runs] for setting in given])
     cells = frozenset[str]().union(*(setting.cells for setting in given))
     with np.errstate(invalid="ignore", divide="ignore"):
-        # Linearised in the deviations, so that the mean over the runs is exact and the spread is of
-        # first order.
+        # The result is linear in the deviations, so that the mean over the runs is exact and the
+        # spread is of first order.
         means = rows.mean(axis=1, keepdims=True)
         values = np.exp(np.log(means).mean()) * (1 + (rows / means - 1).mean(axis=0))
     return Quantity(values, f"mean({given[0].label} ...)", "", cells)
@@ -205,7 +205,7 @@ def _zip(_: Model, *given: Sequence[Any]) -> list[Any]:
 
 @REGISTRY.function("sat_loss")
 def _sat_loss(_: Model, b: float, g: float, clear: float, rain: float, data: int, ack: int) -> Any:  # noqa: ANN401
-    """Compute equations 1 to 3: mean loss ratio of data, of ACKs, and of either of both."""
+    """Compute equations 1 to 3: mean loss ratio of data, of ACKs, and of either."""
 
     def mean(bits: int) -> float:
         return (g * (1 - (1 - clear) ** bits) + b * (1 - (1 - rain) ** bits)) / (b + g)

@@ -97,7 +97,7 @@ def _file_50e6(tree: dict[str, Any]) -> None:
 
 @REGISTRY.hook("half_gateway")
 def _half_gateway(tree: dict[str, Any]) -> None:
-    """Halve the gateway's rate if it is limited to 360 kbit/s."""
+    """Halve the gateway's rate if the rate is limited to 360 kbit/s."""
     for link in tree["links"]:
         if link["name"] == "service" and link["down"]["rate"] == "360 kbit/s":
             link["down"]["rate"] = "180 kbit/s"
@@ -118,7 +118,7 @@ def _file_size(tree: dict[str, Any], size: str) -> None:
 
 
 def _service(tree: dict[str, Any], key: str, limit: object) -> None:
-    """Set a limit of the gateway's IP service if it is limited."""
+    """Set a limit of the gateway's IP service if the service is limited."""
     for link in tree["links"]:
         if link["name"] == "service" and link["down"]["queue"] != "unlimited":
             link["down"][key] = limit

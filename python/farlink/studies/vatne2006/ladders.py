@@ -62,7 +62,7 @@ def _mark(model: Model, cell: Cell, kind: str) -> float:
 
 @REGISTRY.function("after_duplicates")
 def _after_duplicates(model: Model) -> float:
-    """Return cwnd after a fast recovery / the data in flight before; 0.5 within a segment."""
+    """Return cwnd after fast recovery / data in flight before it; 0.5 within a segment."""
     cell = _reno(model, {"scripted_loss": {"packets": [100]}})
     began, over = (_mark(model, cell, kind) for kind in ("fast_retransmit", "recovery_exit"))
     if math.isnan(over):

@@ -24,7 +24,7 @@ def _grid(id: str, ours: dict[str, tuple[str, bool]]) -> Grid:  # noqa: A002
 def _satellite(model: Model) -> Grid:
     scenario = _resolved(model, "newreno", place="day1")
     size = int(str(scenario["flows"][0]["size"]).removesuffix(" B"))
-    # 12 bytes of a segment's 1460 are those of the time stamps.
+    # Timestamps take 12 of the 1460 bytes of a segment.
     payload = f"{int(str(scenario['resolved_tcp'][0]['mss']).removesuffix(' B')) - 12} B"
     return _grid(
         "table4",

@@ -79,7 +79,7 @@ def _acks_pass(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("standard_sender")
 def _standard_sender(scenario: dict[str, Any]) -> None:
-    """Halve what is in flight after a loss, and grow the window only while it is full."""
+    """Halve the data in flight after a loss, and grow the window only while it is full."""
     scenario["tcp"] |= {"reduce_from": "flight", "cwnd_validation": True, "cwnd_limit": "none"}
 
 

@@ -22,7 +22,7 @@ def _schemes(model: Model) -> Table:
     rows = []
     for scheme in model.plan.factors["scheme"].values:
         for net in ("lan", "low"):
-            # The cells get no extra runs, because no claim rests on this table.
+            # The cells get no extra runs, because no claim depends on this table.
             cells = [replace(model.cell(scheme, err, net=net), runs=1) for err in ERRORS]
             results = [model.cache.flow(cell, "goodput") / 8192 for cell in cells]
             results.append(model.cache.flow(cells[-1], "timeouts"))

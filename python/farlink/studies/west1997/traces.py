@@ -55,9 +55,9 @@ def _last_before(table: "pd.DataFrame", column: str, time: float, default: float
 def _stalls(trace: "Trace") -> Iterator[tuple[int, bool, bool]]:
     """Yield for each time-out the number of duplicate ACKs for the missing segment, and two flags.
 
-    The first flag says that since the previous time-out at least two losses were within `_NEAR` of
-    that segment. The second flag says that also cwnd was at least `_SMALL` in that time, but below
-    `_SMALL` just before the time-out.
+    The first flag is set if since the previous time-out at least two losses were within `_NEAR` of
+    that segment. The second flag is set if in addition cwnd was at least `_SMALL` in that time, and
+    below `_SMALL` just before the time-out.
     """
     acks, windows = sender(trace, "acks"), sender(trace, "cwnd")
     drops = trace.table("drops").dropna(subset=["seq"])
@@ -126,7 +126,7 @@ def _detection_ms(model: Model, scheme: str, err: str, **factors: Any) -> Quanti
 
 @REGISTRY.function("near_time")
 def _near_time(_: Model, what: Quantity, time: Quantity, at: float, within: float) -> Quantity:
-    """Return a quantity of only the runs whose transfer time is within `within` of `at` (s)."""
+    """Return a quantity of the runs with a transfer time within `within` of `at` (s)."""
     away = (time - at).values  # noqa: PD011 (no frame)
     values = np.where(np.abs(away) <= within, what.values, np.nan)
     return Quantity(values, f"{what.label} at {at:g} s", what.unit)

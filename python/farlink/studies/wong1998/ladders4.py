@@ -1,8 +1,8 @@
 """Scripted losses of chapter 4: ladders 4.1, 4.3 and 4.18, and the resulting time-outs.
 
-A script names a loss by the transmission: "the second transmission of segment 9". A run without
-this loss gives the number of that packet, because both runs are equal up to the loss. Losses are
-therefore added one by one.
+A script names a loss by its transmission, such as "the second transmission of segment 9". A run
+without this loss gives the number of that packet, because both runs are equal up to the loss.
+Losses are therefore added one by one.
 """
 
 import copy
@@ -62,7 +62,7 @@ def play(model: Model, script: Script) -> "Trace":
     Raises
     ------
     ValueError
-        If a scripted transmission does not occur.
+        If the run lacks a scripted transmission.
     """
     down: list[int] = []
     up: list[int] = []
@@ -307,7 +307,7 @@ def _frames(model: Model, lost: list[int], t205: float) -> "pd.DataFrame":
         loss = {"packets": lost, "min_size": _SHORTEST}
         radio["down"] = {**radio["down"], "channel": {"scripted_loss": loss}}
     packets = {"app": "cbr", "rate": "10 Mbit/s", "packet": "100 B", "datagrams": 7}
-    # A run ends with its last packet, so a much later packet lets the exchange finish.
+    # A run ends with its last packet, so a much later packet leaves time for the exchange.
     late = {**packets, "datagrams": 1, "start": f"{_END_S:g} s"}
     ends = {"from": "fixed", "to": "mobile"}
     scenario["flows"] = [{"name": "packets", **ends, **packets}, {"name": "late", **ends, **late}]

@@ -35,7 +35,7 @@ def congestion_of(model: Model, setting: str) -> tuple[float, float]:
 
 @REGISTRY.function("model_loss")
 def loss_of(model: Model, setting: str) -> float:
-    """Return the share of time that the Internet is congested: alpha / (alpha + beta)."""
+    """Return the share of time in which the Internet is congested: alpha / (alpha + beta)."""
     duration, periods = congestion_of(model, setting)
     alpha, beta = 1 / (1 / periods - duration), 1 / duration
     return round(alpha / (alpha + beta), 9)

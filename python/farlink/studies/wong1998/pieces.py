@@ -215,7 +215,7 @@ def _bursts(model: Model, seq: bool, word: str) -> Quantity:  # noqa: FBT001 (as
     """Return the mean over 30 s pieces of the measure `word`.
 
     "largest" is the largest burst, "number" the bursts of at least 3 segments, "wait" the longest
-    time (s) without an arrival, and any other word the out-of-order segments.
+    time (s) without an arrival. Any other word gives the out-of-order segments.
     """
 
     def mean(run: Run) -> float:
@@ -227,7 +227,7 @@ def _bursts(model: Model, seq: bool, word: str) -> Quantity:  # noqa: FBT001 (as
 
 @REGISTRY.function("burst_share")
 def _burst_share(model: Model, word: str, value: float) -> Quantity:
-    """Return the share of 30 s pieces with a measure below `value`; equal pieces count half."""
+    """Return the share of 30 s pieces with a measure below `value`; ties count half."""
 
     def share(run: Run) -> float:
         values = np.array(_pieces(run, word))

@@ -74,7 +74,7 @@ def _no_recovery(scenario: dict[str, Any]) -> None:
 
 
 def _become(scenario: dict[str, Any], item: str, other: str) -> None:
-    """Exchange two link protocols, and delete keys that only one of them has."""
+    """Exchange two link protocols, and delete keys that only the original one has."""
     radio = _radio(scenario)
     names = {item: other, other: item}
     arq = radio["arq"]

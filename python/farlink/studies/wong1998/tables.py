@@ -167,7 +167,7 @@ def _published_length(model: Model) -> Table:
 def chances(values: Mapping[str, NDArray[np.float64]]) -> dict[str, float]:
     """Return the probability of each name to have the largest value in random draws.
 
-    One value of each name is drawn. Equal largest values share the probability.
+    One value per name is drawn. Equal largest values share the probability.
     """
     return {name: _wins(name, values) for name in values}
 

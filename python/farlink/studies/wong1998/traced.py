@@ -152,8 +152,8 @@ def value_before(table: "pd.DataFrame", column: str, time: float) -> float:
 def small_window(model: Model) -> Iterator[tuple[Run, float, list[float]]]:
     """Find time-outs with cwnd below four segments after at least two fast retransmits.
 
-    Yields the run, the time of the time-out, and the times of the fast retransmits in the 17 s
-    before, but after the previous time-out.
+    Yields the run, the time of the time-out, and the times of fast retransmits in the 17 s before
+    it and after the previous time-out.
     """
     for run in runs(model, lossy(model)):
         marks = run.end("marks")
@@ -170,7 +170,7 @@ def small_window(model: Model) -> Iterator[tuple[Run, float, list[float]]]:
 
 
 def most_recoveries(model: Model) -> tuple[Run, float, list[float]] | None:
-    """Return the time-out of `small_window` with the most fast retransmits; None without any."""
+    """Return the time-out of `small_window` with the most fast retransmits; None without one."""
     return max(small_window(model), key=lambda item: len(item[2]), default=None)
 
 

@@ -94,7 +94,7 @@ def _two_timeouts(model: Model) -> Drawing:
 def _fast_retransmit_and_timeouts(model: Model) -> tuple[Run, tuple[float, float, float]]:
     """Find a fast retransmit followed by two time-outs, the second after twice the time.
 
-    Of several, the fast retransmit whose first time-out is closest to the published 4 s is
+    If several fast retransmits fit, the one whose first time-out is closest to the published 4 s is
     returned.
     """
     entries = []
