@@ -103,8 +103,8 @@ def without_crossings(
 ) -> list[int]:
     """Return the index of the height of each point such that no lines from points to heights cross.
 
-    `bend` is the x coordinate of all heights. Two crossing lines become shorter if their ends are exchanged, so
-    ends are exchanged until no exchange shortens the lines.
+    `bend` is the x coordinate of all heights. Two crossing lines become shorter if their ends are
+    exchanged, so ends are exchanged until no exchange shortens the lines.
     """
     lengths = [[math.hypot(bend - x, height - y) for height in heights] for x, y in points]
     chosen = list(range(len(points)))
