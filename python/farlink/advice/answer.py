@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from farlink.advice.path import Bottleneck
+from farlink.advice.queues import QueueChoice
 from farlink.stats import Estimate
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ class Advice:
     delays: Mapping[str, tuple[Estimate, Estimate]]
     """Mean and 99 % delay of a call beside each transfer; the key "nothing else" is an idle link.
     """
+    queues: tuple[QueueChoice, ...]
+    """The same call under queue disciplines at the slowest link; the first is the present queue."""
     window: int
     """Advised receive window (bytes)."""
     initial_window: int
@@ -135,19 +138,16 @@ class Advice:
 def data(advice: Advice) -> dict[str, Any]:
     """Return the numbers of the page as JSON-compatible values."""
 
-    def estimate(item: Estimate) -> list[float | None]:
-        return [item.mean, item.low, item.high]
-
     def option(item: Option) -> dict[str, Any]:
         return {
             "what": item.what,
             "tcp": item.tcp,
             "overrides": dict(item.overrides),
-            "goodput": estimate(item.goodput),
-            "gain": estimate(item.gain),
+            "goodput": _estimate(item.goodput),
+            "gain": _estimate(item.gain),
             "verdict": item.verdict,
-            "round_trip": estimate(item.round_trip),
-            "retransmitted_share": estimate(item.retransmitted),
+            "round_trip": _estimate(item.round_trip),
+            "retransmitted_share": _estimate(item.retransmitted),
             "command": item.command,
         }
 
@@ -170,24 +170,25 @@ def data(advice: Advice) -> dict[str, Any]:
                         "bytes": size.bytes,
                         "decides": size.decides,
                         "options": [option(row) for row in size.options],
-                        "tried": {tcp: estimate(entry) for tcp, entry in size.tried.items()},
+                        "tried": {tcp: _estimate(entry) for tcp, entry in size.tried.items()},
                     }
                     for size in advice.sizes
                 ],
                 "beside": [
                     {
                         "what": item.what,
-                        "goodput": estimate(item.ours),
+                        "goodput": _estimate(item.ours),
                         "other": advice.other,
-                        "other_goodput": estimate(item.other),
-                        "other_change": estimate(item.change),
+                        "other_goodput": _estimate(item.other),
+                        "other_change": _estimate(item.change),
                     }
                     for item in advice.beside
                 ],
                 "call": {
-                    what: {"mean": estimate(mean), "p99": estimate(p99)}
+                    what: {"mean": _estimate(mean), "p99": _estimate(p99)}
                     for what, (mean, p99) in advice.delays.items()
                 },
+                "queues": [_queue(row) for row in advice.queues],
                 "window": advice.window,
                 "initial_window": advice.initial_window,
                 "notes": list(advice.notes),
@@ -196,3 +197,19 @@ def data(advice: Advice) -> dict[str, Any]:
         )
     )
     return entry
+
+
+def _estimate(item: Estimate) -> list[float | None]:
+    return [item.mean, item.low, item.high]
+
+
+def _queue(row: QueueChoice) -> dict[str, Any]:
+    """Return the numbers of one queue discipline."""
+    return {
+        "discipline": row.what,
+        "mean": _estimate(row.delay_mean),
+        "p99": _estimate(row.delay_p99),
+        "goodput": _estimate(row.goodput),
+        "delay_change": _estimate(row.delay_change),
+        "goodput_change": _estimate(row.goodput_change),
+    }

@@ -110,6 +110,70 @@ def _queue(advice: "Advice") -> Iterator[Block]:
     for what, (mean, p99) in advice.delays.items():
         rows.append((what, _value(mean, "s"), _value(p99, "s")))
     yield Block("table", (), rows)
+    if len(advice.queues) < 2:
+        return
+    yield Block("head", ["What a queue discipline would do"])
+    text = (
+        f"The same call beside {advice.present.tcp} as it is, with another queue in front of "
+        f"{advice.path.name}, {advice.path.direction}:"
+    )
+    yield Block("text", [text])
+    yield Block("table", (), _disciplines(advice))
+
+
+def _disciplines(advice: "Advice") -> list[tuple[str, ...]]:
+    """Return rows of delay and goodput under each queue discipline."""
+    rows: list[tuple[str, ...]] = [
+        ("queue", "mean delay", "99 % below", "goodput", "change of the goodput")
+    ]
+    for place, row in enumerate(advice.queues):
+        delays = (_value(row.delay_mean, "s"), _value(row.delay_p99, "s"))
+        change = _value(row.goodput_change, "bit/s", signed=True) if place else "-"
+        rows.append((row.what, *delays, _value(row.goodput, "bit/s"), change))
+    return rows
+
+
+def _queue_answer(advice: "Advice") -> str:
+    """Return the summary of the discipline with the least delay that costs little goodput."""
+    if not advice.queues:
+        return ""
+    now, *others = advice.queues
+    less = [
+        row
+        for row in others
+        if row.delay_change.high is not None
+        and row.delay_change.high < 0
+        and (row.delay_mean.mean or 0.0) < _LESS_DELAY * (now.delay_mean.mean or 0.0)
+    ]
+    cheap = [row for row in less if row.cost <= _LITTLE_COST]
+    if not less:
+        return ""
+    best = (
+        min(cheap, key=lambda row: row.delay_mean.mean or 0.0)
+        if cheap
+        else min(less, key=lambda row: row.cost)
+    )
+    cost = f"costs {100 * best.cost:.2g} % of the transfer's goodput"
+    if best.cost < _NO_COST:
+        cost = (
+            "costs no goodput"
+            if best.cost > -_NO_COST
+            else (f"adds {-100 * best.cost:.2g} % to the transfer's goodput")
+        )
+    return (
+        f"A call beside a transfer: {best.what} before {advice.path.name} takes its mean delay "
+        f"from {_value(now.delay_mean, 's')} to {_value(best.delay_mean, 's')}, and {cost}."
+    )
+
+
+_LESS_DELAY = 0.9
+"""Share of the present delay below which a discipline is worth a sentence."""
+
+_LITTLE_COST = 0.05
+"""Share of goodput that a discipline may cost to be preferred for its delay."""
+
+_NO_COST = 0.005
+"""Share of goodput below which a cost is none."""
 
 
 def _commands(advice: "Advice") -> Iterator[Block]:
@@ -148,6 +212,8 @@ def _answers(advice: "Advice") -> Iterator[str]:
         yield _fixed_answer(advice)
     if advice.beside and best.verdict == "more":
         yield from _others_answer(advice)
+    if line := _queue_answer(advice):
+        yield line
 
 
 def _setting_answer(advice: "Advice") -> str:

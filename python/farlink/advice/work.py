@@ -23,6 +23,7 @@ from farlink.advice.path import (
     with_proxy,
     with_traffic,
 )
+from farlink.advice.queues import QueueChoice, with_disciplines
 from farlink.errors import ScenarioError
 from farlink.experiment import Experiment, Point
 from farlink.stats import Estimate, mean_ci95, paired_difference
@@ -122,6 +123,7 @@ class Advisor:
         beside = self._beside(present, best, champions)
         order = [option.tcp for option in options]
         delays = self._delays([self.now, best.tcp, *order], best)
+        queues = self._queues()
         changes = best.changes
         return Advice(
             self.name,
@@ -139,6 +141,7 @@ class Advisor:
             beside,
             _OTHER,
             delays,
+            queues,
             int(units.whole_size(str(changes.get("tcp.receive_window", ""))) or self.path.holds),
             int(changes.get("tcp.initial_window", 10)),
             (*notes, *_waste(advised, options), *self._left_out()),
@@ -498,6 +501,35 @@ class Advisor:
             ]
             table[what] = (mean_ci95(values[0]), mean_ci95(values[1]))
         return table
+
+    def _queues(self) -> tuple[QueueChoice, ...]:
+        """Return delay of a call and goodput beside it under each queue discipline."""
+        beside, _ = with_call(self.tree, self.path, _CALL)
+        runs = max(3, self.runs // 2)
+        wanted = {"the queue as it is": self._point(self.now, {}, beside)}
+        for what, tree in with_disciplines(beside, self.path):
+            try:
+                wanted[what] = self._point(self.now, {}, tree)
+            except ScenarioError as error:
+                self.refused.append(f"{what}: {error}")
+        self._simulate(wanted.values(), runs)
+        measures = (f"{_CALL}.delay_mean", f"{_CALL}.delay_p99", "goodput_over_run")
+        values = {
+            what: [_known(self.lab.values(point, measure, runs)) for measure in measures]
+            for what, point in wanted.items()
+        }
+        base = next(iter(values.values()))
+        return tuple(
+            QueueChoice(
+                what,
+                mean_ci95(rows[0]),
+                mean_ci95(rows[1]),
+                mean_ci95(rows[2]),
+                paired_difference(rows[0], base[0]),
+                paired_difference(rows[2], base[2]),
+            )
+            for what, rows in values.items()
+        )
 
     def _left_out(self) -> tuple[str, ...]:
         lines = [

@@ -1,5 +1,7 @@
 """The group `farlink channels`: sample a channel, or make one from measurements or a model."""
 
+from collections.abc import Callable
+
 import typer
 
 from farlink.cli import text
@@ -27,7 +29,7 @@ app = typer.Typer(
     help="Sample a channel, or make one from measurements, recordings, rain or orbits.",
 )
 
-_COMMANDS = {
+_COMMANDS: dict[str, Callable[..., None]] = {
     "sample": channel,
     "fit": fit,
     "import": import_recording,
