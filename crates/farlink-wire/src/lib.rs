@@ -3,6 +3,7 @@
 //! The lowest of the crates between TCP and the simulator. It has no types for links or channels.
 #![forbid(unsafe_code)]
 
+pub mod classify;
 mod codec;
 pub mod fragment;
 pub mod icmp;

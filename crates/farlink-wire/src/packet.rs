@@ -371,7 +371,7 @@ impl Raw {
 
     /// Returns the byte with class of service and ECN: the type of service of IPv4, or the traffic
     /// class of IPv6.
-    fn class(&self) -> u8 {
+    pub(crate) fn class(&self) -> u8 {
         if self.is_ipv6() {
             return self.bytes[0] << 4 | self.bytes[1] >> 4;
         }
