@@ -18,6 +18,7 @@ use farlink_wire::id::{ById, Direction, Id, LinkId, NodeId, PacketId};
 use farlink_wire::packets::{Label, Packets};
 pub use fate::{Fate, Outcome};
 pub use simplex::Simplex;
+use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 
 /// Reply of a link to an offered packet.
@@ -141,6 +142,9 @@ pub struct Links {
     directions: ById<LinkId, Simplex>,
     /// Link-layer protocol of each link.
     arq: Vec<Option<Box<Arq>>>,
+    /// Time of the latest requested call of each shared medium with a discipline. Calls at other
+    /// times are stale.
+    dues: BTreeMap<u32, Instant>,
     /// Departures of packets that waited in a low class, if recorded.
     departures: Option<Vec<(PacketId, Instant)>>,
 }
@@ -264,13 +268,13 @@ impl Links {
         }
         let ahead = over.features.may_overtake && packets.takes_ahead(number);
         let behind = over.holds_normal() && !over.medium.is_shared && !ahead;
-        if behind && over.low_due(false).is_some_and(|at| at <= now) {
+        if behind && over.low_due().is_some_and(|at| at <= now) {
             // A waiting packet leaves the queue before a packet that arrives at the same time is
             // queued, as on a link with one class.
             // The event for this departure is still to come and stays the only one of the link.
             self.send_waiting(now, id, packets, outcomes);
         }
-        let medium_idle = !self[id].medium.is_shared || !self[id.reverse()].has_waiting();
+        let medium_idle = !self[id].medium.is_shared || !self[id.reverse()].has_ready(now);
         let over = &mut self.directions[id];
         let arq = &mut self.arq[id.link() as usize];
         let packet = packets.get_mut(number);
@@ -449,14 +453,15 @@ impl Links {
     /// Must be called after each input to the link.
     pub fn deadline(&mut self, id: LinkId) -> Option<(Due, Instant)> {
         let Some(arq) = &mut self.arq[id.link() as usize] else {
-            let other_waits =
-                self.directions[id].medium.is_shared && self.directions[id.reverse()].has_waiting();
-            let due = self.directions[id].low_due(other_waits)?;
-            let watched = self.watched(id);
-            if self.directions[watched].low_watched {
+            if self.directions[id].medium.is_shared {
+                return self.shared_deadline(id);
+            }
+            let over = &mut self.directions[id];
+            let due = over.low_due()?;
+            if over.low_watched {
                 return None;
             }
-            self.directions[watched].low_watched = true;
+            over.low_watched = true;
             return Some((Due::Low, due));
         };
         let due = arq.link.deadline();
@@ -464,6 +469,23 @@ impl Links {
             arq.due = due;
             (Due::Arq, due)
         })
+    }
+
+    /// Returns the next deadline of two directions that share a medium. The call of one that waits
+    /// for its shaper may come after the call that the other then needs.
+    fn shared_deadline(&mut self, id: LinkId) -> Option<(Due, Instant)> {
+        let dues = [id, id.reverse()].map(|id| self.directions[id].low_due());
+        let due = dues.into_iter().flatten().min()?;
+        let watched = self.watched(id);
+        let is_early = self.dues.get(&id.link()).is_some_and(|&other| due < other);
+        if self.directions[watched].low_watched && !is_early {
+            return None;
+        }
+        self.directions[watched].low_watched = true;
+        if self[id].has_discipline() || self[id.reverse()].has_discipline() {
+            self.dues.insert(id.link(), due);
+        }
+        Some((Due::Low, due))
     }
 
     /// Returns the direction whose `low_watched` flag is used: `Down` for both directions of a
@@ -490,6 +512,10 @@ impl Links {
         match due {
             Due::Low => {
                 let watched = self.watched(id);
+                let due = self.dues.get(&id.link());
+                if due.is_some_and(|&due| due != now) {
+                    return None;
+                }
                 self[watched].low_watched = false;
                 self.send_waiting(now, id, packets, outcomes)
             }
@@ -508,8 +534,8 @@ impl Links {
     ) -> Option<LinkId> {
         let mut id = id;
         if self[id].medium.is_shared
-            && self[id.reverse()].has_waiting()
-            && !(self[id].has_waiting() && self[id].has_turn())
+            && self[id.reverse()].has_ready(now)
+            && !(self[id].has_ready(now) && self[id].has_turn())
         {
             id = id.reverse();
         }

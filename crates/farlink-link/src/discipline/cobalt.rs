@@ -67,6 +67,11 @@ impl Cobalt {
         }
     }
 
+    /// Returns whether neither `CoDel` nor BLUE has anything to forget.
+    pub(crate) fn is_at_rest(&self, now: Instant) -> bool {
+        self.blue == 0.0 && self.count == 0 && now >= self.drop_next
+    }
+
     /// Decides on the packet at the head of the queue. `busy_flows` is the number of flows with a
     /// standing queue, which all wait for each other.
     pub(crate) fn decide(

@@ -4,6 +4,7 @@
 //! has to wait, and requests the next one when the transmitter is free. Disciplines read no clock:
 //! the caller passes in the time.
 
+mod cake;
 mod cobalt;
 mod codel;
 mod dual_pi2;
@@ -13,22 +14,20 @@ mod pie;
 mod queue;
 mod red;
 
+pub use cake::{AckFilter, Cake, CakeConfig, Framing, Isolation, Labels, Overhead, Tins};
 pub use cobalt::CobaltConfig;
 pub use codel::{Codel, CodelConfig};
 pub use dual_pi2::{DualPi2, DualPi2Config};
 pub use fair::{Fair, FairConfig, FairQueue};
 pub use head_drop::HeadDrop;
 pub use pie::{Pie, PieConfig};
-pub use queue::{Drops, Leaving, Reason, Waiting};
+pub use queue::{Drops, LONGEST_PACKET, Leaving, Reason, Waiting};
 pub use red::{Red, RedConfig};
 
 use crate::link::config::QueueLimit;
 use farlink_tcp::{Instant, Interval};
 use farlink_wire::id::PacketId;
-
-/// Bytes of the longest usual packet with its Ethernet header. RED and COBALT use its transmission
-/// time as a unit.
-pub const LONGEST_PACKET: u32 = 1514;
+use farlink_wire::packet::Packet;
 
 /// Queue discipline of one direction of a link.
 #[derive(Debug)]
@@ -45,9 +44,24 @@ pub enum Discipline {
     HeadDrop(HeadDrop),
     /// A queue per flow, served by deficit round robin (RFC 8290).
     Fair(Fair),
+    /// CAKE: a shaper, tins, and a queue per flow with a fair share for each host.
+    Cake(Box<Cake>),
 }
 
 impl Discipline {
+    /// Offers a packet as [`Self::enqueue`] does, with all that a discipline may read in the packet.
+    pub fn offer(
+        &mut self,
+        now: Instant,
+        (waiting, packet): (Waiting, &Packet),
+        drops: &mut Drops,
+    ) -> Option<bool> {
+        match self {
+            Self::Cake(queue) => queue.enqueue(now, waiting, &queue.labels(packet), drops),
+            _ => self.enqueue(now, waiting, drops),
+        }
+    }
+
     /// Offers a packet that has to wait. Dropped packets, possibly including the offered one, are
     /// added to `drops`. Returns whether the packet was marked on arrival, or `None` if it was
     /// dropped.
@@ -59,6 +73,7 @@ impl Discipline {
             Self::DualPi2(queue) => queue.enqueue(now, packet, drops),
             Self::Fair(queue) => queue.enqueue(now, packet, drops),
             Self::HeadDrop(queue) => queue.enqueue(packet, drops).then_some(false),
+            Self::Cake(queue) => queue.enqueue(now, packet, &Labels::default(), drops),
         }
     }
 
@@ -72,6 +87,16 @@ impl Discipline {
             Self::DualPi2(queue) => queue.dequeue(now, drops),
             Self::Fair(queue) => queue.dequeue(now, drops),
             Self::HeadDrop(queue) => queue.dequeue(),
+            Self::Cake(queue) => queue.dequeue(now, drops),
+        }
+    }
+
+    /// Returns the time before which no packet may leave, though packets wait: the schedule of a
+    /// shaper.
+    pub fn ready_at(&self) -> Instant {
+        match self {
+            Self::Cake(queue) => queue.ready_at(),
+            _ => Instant::ZERO,
         }
     }
 
@@ -84,6 +109,7 @@ impl Discipline {
             Self::DualPi2(queue) => queue.queued(),
             Self::Fair(queue) => queue.queued(),
             Self::HeadDrop(queue) => queue.queued(),
+            Self::Cake(queue) => queue.queued(),
         }
     }
 }
@@ -98,6 +124,7 @@ impl Discipline {
             Self::DualPi2(queue) => queue.limit = limit,
             Self::Fair(queue) => queue.limit = limit,
             Self::HeadDrop(queue) => queue.limit = limit,
+            Self::Cake(queue) => queue.limit = limit,
         }
     }
 
@@ -106,7 +133,12 @@ impl Discipline {
         match self {
             Self::Red(queue) => queue.set_packet_time(packet_time),
             Self::Fair(queue) => queue.set_packet_time(packet_time),
-            Self::Codel(_) | Self::Pie(_) | Self::DualPi2(_) | Self::HeadDrop(_) => {}
+            // CAKE counts in packets of its shaper.
+            Self::Codel(_)
+            | Self::Pie(_)
+            | Self::DualPi2(_)
+            | Self::HeadDrop(_)
+            | Self::Cake(_) => {}
         }
     }
 
@@ -120,6 +152,7 @@ impl Discipline {
             Self::HeadDrop(queue) => queue.queue.drain(&mut packets),
             Self::DualPi2(queue) => queue.drain(&mut packets),
             Self::Fair(queue) => queue.drain(&mut packets),
+            Self::Cake(queue) => queue.drain(&mut packets),
         }
         packets
     }

@@ -5,6 +5,10 @@ use farlink_tcp::{Ecn, Instant, Interval};
 use farlink_wire::id::PacketId;
 use std::collections::VecDeque;
 
+/// Bytes of the longest usual packet with its Ethernet header. RED and COBALT use its transmission
+/// time as a unit.
+pub const LONGEST_PACKET: u32 = 1514;
+
 /// Packet that waits in a discipline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waiting {
@@ -36,6 +40,8 @@ pub enum Reason {
     Full,
     /// Decision of the control law.
     Control,
+    /// A later ACK makes the packet redundant.
+    Redundant,
 }
 
 /// Packet that leaves a discipline for the transmitter.

@@ -38,6 +38,17 @@ impl Simplex {
         self.low.disciplined.as_deref().map(|own| &own.discipline)
     }
 
+    /// Returns the time before which the discipline lets no packet leave.
+    pub(super) fn held_until(&self) -> Instant {
+        let own = self.low.disciplined.as_deref();
+        own.map_or(Instant::ZERO, |own| own.discipline.ready_at())
+    }
+
+    /// Returns whether a packet waits that may leave at `now` if the medium is free.
+    pub(in crate::link) fn has_ready(&self, now: Instant) -> bool {
+        self.has_waiting() && self.held_until() <= now
+    }
+
     /// Returns whether a discipline replaces the queue.
     #[inline]
     pub(in crate::link) fn has_discipline(&self) -> bool {
@@ -89,8 +100,10 @@ impl Simplex {
             ecn: packet.ecn(),
         };
         self.queued(now);
+        let is_first = !self.has_waiting();
         let own = self.low.disciplined.as_deref_mut()?;
-        let marked = own.discipline.enqueue(now, waiting, &mut own.drops);
+        let offered = (waiting, &*packet);
+        let marked = own.discipline.offer(now, offered, &mut own.drops);
         if self.settle_drops(now, id, Some(number), outcomes) {
             return Some(Fate::Lost {
                 cause: DropCause::Congestion,
@@ -101,7 +114,8 @@ impl Simplex {
             packet.set_ecn(Ecn::Ce);
             self.count_mark();
         }
-        if !self.is_free(now) || !medium_idle {
+        // Packets that wait at a free transmitter precede this one, and their event is to come.
+        if !self.is_free(now) || !medium_idle || !is_first || self.held_until() > now {
             self.counts.queue_max = self.counts.queue_max.max(self.low_waiting);
             return None;
         }

@@ -208,12 +208,12 @@ impl Simplex {
         self.low_waiting > 0
     }
 
-    /// Returns the time at which the transmitter (or shared medium) is free for the low class, if a
-    /// packet waits in this class. With `other_waits`, a packet in the other direction's class also
-    /// counts.
+    /// Returns the time at which the next packet of the low class may leave, if a packet waits:
+    /// the transmitter (or shared medium) is free, and a shaper lets the packet leave.
     #[inline]
-    pub fn low_due(&self, other_waits: bool) -> Option<Instant> {
-        (self.has_waiting() || other_waits).then_some(self.medium_free_at())
+    pub fn low_due(&self) -> Option<Instant> {
+        self.has_waiting()
+            .then(|| self.medium_free_at().max(self.held_until()))
     }
 
     /// Sends the first packet of the low class at `now`, if the transmitter is free. Returns its
@@ -286,7 +286,7 @@ mod tests {
         let Some(fate) = link.offer_low(at(0), 1500, PacketId(7)) else {
             panic!("it need not wait");
         };
-        assert_eq!((left(fate), link.low_due(false)), (1, None));
+        assert_eq!((left(fate), link.low_due()), (1, None));
         // A normal packet waits until the low packet being sent has left.
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 2);
         assert_eq!((link.stats().packets, link.stats().low_packets), (2, 1));
@@ -298,19 +298,19 @@ mod tests {
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 1);
         assert_eq!(link.offer_low(at(0), 1500, PacketId(7)), None);
         assert_eq!(link.offer_low(at(0), 1500, PacketId(8)), None);
-        assert_eq!(link.low_due(false), Some(at(1)));
+        assert_eq!(link.low_due(), Some(at(1)));
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 2);
         // A normal packet that arrives just as the transmitter becomes free precedes waiting low
         // packets.
         assert_eq!(left(link.offer(at(2), 1500, Priority::Normal)), 3);
         assert_eq!(link.start_low(at(2)), None);
-        assert_eq!(link.low_due(false), Some(at(3)));
+        assert_eq!(link.low_due(), Some(at(3)));
         let (packet, fate) = link.start_low(at(3)).expect("the transmitter is free");
         assert_eq!((packet, left(fate)), (PacketId(7), 4));
         assert_eq!(left(link.offer(at(3), 1500, Priority::Normal)), 5);
         let (packet, fate) = link.start_low(at(5)).expect("the transmitter is free");
         assert_eq!((packet, left(fate)), (PacketId(8), 6));
-        assert_eq!(link.low_due(false), None);
+        assert_eq!(link.low_due(), None);
     }
 
     #[test]
@@ -372,7 +372,7 @@ mod tests {
             let mut now = 0;
             for (number, &(after, len, low)) in (0..).zip(&arrivals) {
                 now += after;
-                while let Some(due) = link.low_due(false).filter(|due| due.as_nanos() < now) {
+                while let Some(due) = link.low_due().filter(|due| due.as_nanos() < now) {
                     let (packet, fate) = link.start_low(due).expect("it is due");
                     left.push((fate, packet));
                 }
@@ -394,7 +394,7 @@ mod tests {
                     fate @ Fate::Arrives { .. } => left.push((fate, PacketId(number))),
                 }
             }
-            while let Some(due) = link.low_due(false) {
+            while let Some(due) = link.low_due() {
                 let (packet, fate) = link.start_low(due).expect("it is due");
                 left.push((fate, packet));
             }
@@ -543,7 +543,7 @@ mod tests {
 
     impl Low {
         fn serve(&mut self, link: &mut Simplex, until: u64) {
-            while let Some(due) = link.low_due(false).filter(|due| due.as_nanos() < until) {
+            while let Some(due) = link.low_due().filter(|due| due.as_nanos() < until) {
                 let (packet, _) = link.start_low(due).expect("it is due");
                 self.waited += due.as_nanos() - self.arrived[packet.0 as usize];
             }
