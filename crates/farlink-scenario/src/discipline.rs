@@ -14,10 +14,11 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::cake::{AckFilterName, FramingName, IsolationName, TinsName};
 use super::checks::fault;
 use super::decode::Problem;
 use super::table::table;
-use super::units::{Probability, Size, Time};
+use super::units::{Probability, Rate, Size, Time};
 
 const FORMS: &str = "\"fq-codel\" or { method = \"codel\", target = \"20 ms\" }";
 const SHORTEST: Time = Time(Interval::from_micros(1));
@@ -40,10 +41,11 @@ table! {
         target?: Time, in SHORTEST..=HOUR, of [
             Codel = Time(CodelConfig::default().target), FqCodel = Time(CodelConfig::default().target),
             Cobalt = Time(CodelConfig::default().target), FqCobalt = Time(CodelConfig::default().target),
+            Cake = Time(CodelConfig::default().target),
             Pie = Time(PieConfig::default().target), FqPie = Time(PieConfig::default().target),
             Dualpi2 = Time(DualPi2Config::default().target)];
         /// Time above `target` before the first drop: the longest usual round trip.
-        interval?: Time = Time(CodelConfig::default().interval), in SHORTEST..=HOUR, of [Codel, FqCodel, Cobalt, FqCobalt];
+        interval?: Time = Time(CodelConfig::default().interval), in SHORTEST..=HOUR, of [Codel, FqCodel, Cobalt, FqCobalt, Cake];
         /// Sojourn time above which every ECN-capable packet is marked.
         ce_threshold?: Time, in SHORTEST..=HOUR, of [Codel, FqCodel];
         /// Time between two updates of the probability.
@@ -89,6 +91,22 @@ table! {
         ramp_to?: Time = Time(DualPi2Config::default().ramp.1), in Time(Interval::ZERO)..=HOUR, of [Dualpi2];
         /// Share of the link that classic packets get at least while both queues wait.
         classic_share?: Probability = Probability(DualPi2Config::default().classic_share), of [Dualpi2];
+        /// Rate of the shaper in front of the transmitter. By default there is no shaper.
+        rate?: Rate, in Rate(1)..=Rate(1_000_000_000_000), of [Cake];
+        /// Bytes that the shaper counts for each packet beside its IP length, as a plain number that
+        /// may be negative.
+        overhead?: i32 = 0, in -64..=256, of [Cake], needs rate;
+        /// Bytes that the shaper counts for each packet at least.
+        mpu?: Size = Size(0), in Size(0)..=Size(256), of [Cake], needs rate;
+        /// Framing that the shaper counts.
+        framing?: FramingName = FramingName::Packets, of [Cake], needs rate;
+        /// Units that get equal shares of the rate.
+        isolation?: IsolationName = IsolationName::TripleIsolate, of [Cake];
+        /// Classes of traffic by Diffserv codepoint. Each precedes lower ones while it is within its
+        /// threshold.
+        tins?: TinsName = TinsName::Diffserv3, of [Cake];
+        /// Pure ACKs of TCP to drop because a later packet of the connection makes them redundant.
+        ack_filter?: AckFilterName = AckFilterName::No, of [Cake];
     }
 }
 
@@ -118,6 +136,9 @@ pub enum DisciplineName {
     FqCobalt,
     /// Two coupled queues, for L4S and for classic packets (RFC 9332).
     Dualpi2,
+    /// CAKE: a shaper, classes by Diffserv codepoint, and a queue per flow with COBALT and a fair
+    /// share for each host (Hoeiland-Joergensen, Taht and Morton 2018).
+    Cake,
 }
 
 impl DisciplineSpec {
@@ -208,6 +229,7 @@ impl DisciplineSpec {
             DisciplineName::FqPie => fair(FairQueue::Pie(pie), true, queues, random),
             DisciplineName::FqCobalt => fair(FairQueue::Cobalt(cobalt), true, queues, random),
             DisciplineName::Dualpi2 => Discipline::DualPi2(DualPi2::new(table.dual_pi2(), limit)),
+            DisciplineName::Cake => table.cake(link, seed, random),
         })
     }
 }
@@ -291,6 +313,13 @@ impl DisciplineTable {
             ramp_from: None,
             ramp_to: None,
             classic_share: None,
+            rate: None,
+            overhead: None,
+            mpu: None,
+            framing: None,
+            isolation: None,
+            tins: None,
+            ack_filter: None,
         }
     }
 }

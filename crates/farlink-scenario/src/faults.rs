@@ -85,7 +85,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "delay = \"250 ms\"\nqueue",
         "delay = \"250 ms\"\ndiscipline = { method = \"pie\", interval = \"1 s\" }\nqueue",
         "geo.toml:14: links[0].down.discipline.interval would be ignored; it needs method = \"codel\", \
-         \"fq-codel\", \"cobalt\" or \"fq-cobalt\"",
+         \"fq-codel\", \"cobalt\", \"fq-cobalt\" or \"cake\"",
     ),
     (
         "delay = \"250 ms\"\nqueue",

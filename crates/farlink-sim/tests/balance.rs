@@ -29,7 +29,7 @@ fn path() -> impl Strategy<Value = String> {
         3 => Just(""),
         1 => Just("head-drop"), 1 => Just("red"), 1 => Just("codel"), 1 => Just("pie"),
         1 => Just("cobalt"), 1 => Just("drr"), 1 => Just("fq-codel"), 1 => Just("fq-pie"),
-        1 => Just("fq-cobalt"), 1 => Just("dualpi2"),
+        1 => Just("fq-cobalt"), 1 => Just("dualpi2"), 1 => Just("cake"),
     ];
     let (rate, delay, end) = (16u32..2_000, 0u32..400, 500u32..8_000);
     let kind = (arq, other, discipline);

@@ -63,7 +63,7 @@ fn drop_tail_delays_a_call_by_its_whole_buffer() {
 #[test]
 fn fair_queues_delay_a_call_by_one_packet_of_the_transfers_at_most() {
     // A packet of 1500 bytes takes 1.2 ms. The call finds one being sent, and waits for no other.
-    for discipline in ["fq-codel", "fq-pie", "fq-cobalt"] {
+    for discipline in ["fq-codel", "fq-pie", "fq-cobalt", "cake"] {
         let run = run(
             "cubic",
             false,
@@ -105,7 +105,9 @@ fn one_queue_keeps_its_target_delay() {
 
 #[test]
 fn marks_replace_drops_for_transfers_with_ecn() {
-    for discipline in ["codel", "fq-codel", "pie", "fq-pie", "red", "cobalt"] {
+    for discipline in [
+        "codel", "fq-codel", "pie", "fq-pie", "red", "cobalt", "cake",
+    ] {
         let run = run(
             "newreno",
             true,
@@ -156,6 +158,7 @@ fn disciplines_hold_at_600_ms_and_at_19_kbit() {
         "fq-pie",
         "fq-cobalt",
         "dualpi2",
+        "cake",
     ] {
         let own = format!(", discipline = \"{discipline}\"");
         let far = run("cubic", false, 300, &own);

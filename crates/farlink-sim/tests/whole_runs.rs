@@ -10,6 +10,7 @@ mod autotuning;
 mod balance;
 mod bbr;
 mod bbr_loss;
+mod cake;
 mod channel;
 mod channels;
 mod channels_radio;

@@ -435,6 +435,46 @@ pub(crate) const LINKS: &[(&str, &str, &str)] = &[
         "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = 'dualpi2'",
     ),
     (
+        "discipline cake",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = 'cake'",
+    ),
+    (
+        "discipline cake with cells",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = { method = 'cake', rate = '900 kbit/s', overhead = 44, mpu = '84 B', framing = 'atm', isolation = 'triple-isolate', tins = 'diffserv3', ack_filter = 'no' }",
+    ),
+    (
+        "discipline cake with ptm",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = { method = 'cake', rate = '900 kbit/s', overhead = -4, framing = 'ptm', isolation = 'dual-srchost', tins = 'diffserv4', ack_filter = 'conservative' }",
+    ),
+    (
+        "discipline cake with eight tins",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = { method = 'cake', rate = '900 kbit/s', framing = 'packets', isolation = 'dual-dsthost', tins = 'diffserv8', ack_filter = 'aggressive' }",
+    ),
+    (
+        "discipline cake by flows",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = { method = 'cake', isolation = 'flows', tins = 'besteffort' }",
+    ),
+    (
+        "discipline cake by sources",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = { method = 'cake', isolation = 'srchost' }",
+    ),
+    (
+        "discipline cake by destinations",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = { method = 'cake', isolation = 'dsthost' }",
+    ),
+    (
+        "discipline cake by hosts",
+        "",
+        "queue = { packets = 30 }, channel = { loss = 0.01 }, discipline = { method = 'cake', isolation = 'hosts' }",
+    ),
+    (
         "arq none",
         "arq = { protocol = 'none', mac = { access = 'constant', delay = '5 ms', direction = 'down' } }",
         "channel = { loss = 0.05 }",
