@@ -13,6 +13,8 @@ SCENARIOS = [name for name, _ in _farlink.scenarios()]
 _FEW = ("flows.0.count=5", "duration=0.3s", "links.1.down.rate=50 Mbit/s")
 
 SMALL: dict[str, tuple[str, ...]] = {
+    "car-5g-hu2023": ("duration=2s",),
+    "car-starlink-hu2023": ("duration=2s",),
     "cdpd-rlp-wong1998": ("duration=20s",),
     "dumbbell-100": _FEW,
     "dumbbell-1000": _FEW,
@@ -27,7 +29,9 @@ SMALL: dict[str, tuple[str, ...]] = {
     "gigabit-cubic": ("duration=0.02s",),
     "internet-leung1998": ("duration=5s",),
     "leo-reconfiguration": ("duration=1s",),
+    "oneweb-ara2025": ("duration=2s",),
     "several-losses": (),
+    "starlink-laniewski2024": ("duration=2s",),
     "two-stations": ("flows.0.size=4 MB",),
     "wlan-west1997": ("duration=2s",),
     "wwan-west1997": ("duration=20s",),

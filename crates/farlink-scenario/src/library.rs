@@ -27,5 +27,9 @@ pub fn library() -> &'static [(&'static str, &'static str)] {
         "dumbbell-1000-pairs",
         "internet-leung1998",
         "leo-reconfiguration",
+        "starlink-laniewski2024",
+        "oneweb-ara2025",
+        "car-starlink-hu2023",
+        "car-5g-hu2023",
     ]
 }
