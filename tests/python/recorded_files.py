@@ -60,18 +60,16 @@ def irtt(seconds: float = 90.0, interval: float = 0.02, seed: int = 1, start: in
     return json.dumps(document, indent=1)
 
 
-def ping(seconds: float = 90.0, interval: float = 0.1, seed: int = 2) -> str:
+def ping(seconds: float = 90.0, interval: float = 0.1, seed: int = 2, start: int = START_S) -> str:
     """Return the log of `ping -D -O`, with its head, lost replies and its tail."""
     chance = seeded(seed)
     lines = ["PING 100.64.0.1 (100.64.0.1) 56(84) bytes of data."]
     for at in range(round(seconds / interval)):
-        trip = delay_ms(at * interval, chance)
+        trip = delay_ms(start - START_S + at * interval, chance)
         if chance.random() < 0.02:
-            lines.append(
-                f"[{START_S + (at + 1) * interval:.6f}] no answer yet for icmp_seq={at + 1}"
-            )
+            lines.append(f"[{start + (at + 1) * interval:.6f}] no answer yet for icmp_seq={at + 1}")
             continue
-        came = START_S + at * interval + trip / 1e3
+        came = start + at * interval + trip / 1e3
         lines.append(
             f"[{came:.6f}] 64 bytes from 100.64.0.1: icmp_seq={at + 1} ttl=63 time={trip:.1f} ms"
         )

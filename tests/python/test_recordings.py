@@ -155,6 +155,14 @@ def test_lines_of_several_pings_are_known(line: str, tmp_path: Path) -> None:
     assert imported(tmp_path, "ping", line).rows == 1
 
 
+def test_a_second_reply_to_a_request_is_ignored(tmp_path: Path) -> None:
+    text = (
+        "64 bytes from 1.1.1.1: icmp_seq=1 ttl=57 time=10.0 ms\n"
+        "64 bytes from 1.1.1.1: icmp_seq=1 ttl=57 time=90.0 ms (DUP!)\n"
+    )
+    assert values(imported(tmp_path, "ping", text).down.delay).tolist() == [0.005]
+
+
 def test_one_lost_probe_is_no_outage(tmp_path: Path) -> None:
     lines = [
         f"64 bytes from 1.1.1.1: icmp_seq={at} ttl=57 time=10.5 ms" for at in range(100) if at != 33
@@ -222,6 +230,41 @@ def test_iperf3_udp_is_measured_where_it_lost(recorded: dict[str, recordings.Rec
     assert "of the intervals lost datagrams" in recording.down.traffic.effect
 
 
+def changed_iperf3(**change: object) -> str:
+    """Return iperf3's UDP JSON of 10 s with changes of every sum; a function gets the second."""
+    document = json.loads(made.iperf3(seconds=10))
+    for at, item in enumerate(document["intervals"]):
+        for name, value in change.items():
+            item["sum"][name] = value(at) if callable(value) else value
+    return json.dumps(document)
+
+
+def test_iperf3_leaves_out_omitted_and_very_short_intervals(tmp_path: Path) -> None:
+    text = changed_iperf3(bytes=lambda at: 10**9 if at < 2 else 1_250_000)
+    recording = imported(tmp_path, "iperf3", text, "a.json")
+    assert recording.down.rate.bounds == pytest.approx((10e6, 10e6), rel=1e-3)
+    document = json.loads(changed_iperf3(bytes=1_250_000, omitted=False))
+    total = dict(document["intervals"][-1]["sum"], start=10.0001, end=10.0051, bytes=10**9)
+    document["intervals"].append({"streams": [], "sum": total})
+    recording = imported(tmp_path, "iperf3", json.dumps(document), "b.json")
+    assert recording.rows == 10
+    assert recording.down.rate.bounds == pytest.approx((10e6, 10e6), rel=1e-3)
+
+
+def test_iperf3_udp_is_measured_only_if_every_interval_lost(tmp_path: Path) -> None:
+    full = imported(tmp_path, "iperf3", changed_iperf3(lost_packets=3), "a.json")
+    assert full.down.rate.origin == "measured"
+    text = changed_iperf3(lost_packets=lambda at: int(at != 5))
+    assert imported(tmp_path, "iperf3", text, "b.json").down.rate.origin == "estimated"
+
+
+def test_iperf3_has_a_clock_in_milliseconds(tmp_path: Path) -> None:
+    document = json.loads(made.iperf3(seconds=5))
+    document["start"]["timestamp"]["timemillisecs"] = 1_707_277_445_250
+    recording = imported(tmp_path, "iperf3", json.dumps(document))
+    assert recording.start == datetime(2024, 2, 7, 3, 44, 5, 250_000, UTC)
+
+
 def test_iperf3_tcp_upload_has_rtt_and_retransmissions(tmp_path: Path) -> None:
     recording = imported(tmp_path, "iperf3", made.iperf3(udp=False, reverse=False), "up.json")
     assert recording.up.rate.origin == "estimated"
@@ -270,6 +313,25 @@ def test_iperf3_gives_the_rate_and_ping_the_rest(tmp_path: Path) -> None:
         recordings.read("iperf3", [rate], settings, ("ping", [delay]))
 
 
+def test_measurements_at_several_times_keep_their_common_part(tmp_path: Path) -> None:
+    rate, delay = tmp_path / "down.json", tmp_path / "ping.txt"
+    rate.write_text(made.iperf3(), encoding="utf-8")
+    settings = recordings.Settings(name="both")
+    alone = recordings.read("iperf3", [rate], settings)
+    for lead, length in ((20, 40.0), (-30, 60.0)):
+        delay.write_text(made.ping(120, start=made.START_S + lead), encoding="utf-8")
+        recording = recordings.read("iperf3", [rate], settings, ("ping", [delay]))
+        assert recording.length == pytest.approx(length, abs=0.2)
+        begin = max(0, lead)
+        assert values(recording.down.rate)[105] == values(alone.down.rate)[begin + 10]
+        assert recording.start is not None
+        assert recording.start.timestamp() == pytest.approx(made.START_S + begin, abs=0.06)
+        assert recording.phases is not None
+        for row in recording.phases.starts:
+            past = (recording.start.timestamp() + row / 10 - 12) % 15
+            assert min(past, 15 - past) < 0.16
+
+
 def test_mahimahi_keeps_its_opportunities(
     recorded: dict[str, recordings.Recording], tmp_path: Path
 ) -> None:
@@ -282,6 +344,14 @@ def test_mahimahi_keeps_its_opportunities(
     # Times from 1 to 100 are in the first row.
     short = imported(tmp_path, "mahimahi", "1\n100\n101\n300\n")
     assert values(short.down.rate).tolist() == [240e3, 120e3, 120e3]
+
+
+def test_a_shorter_trace_of_mahimahi_begins_again(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("cell.down", "cell.up")]
+    for path, text in zip(paths, ("1000\n", "50\n150\n200\n"), strict=True):
+        path.write_text(text, encoding="utf-8")
+    recording = recordings.read("mahimahi", paths, recordings.Settings(name="cell"))
+    assert values(recording.up.rate).tolist() == [120e3, 240e3] * 5
 
 
 def test_files_of_mahimahi_are_told_apart_by_their_names(tmp_path: Path) -> None:
@@ -316,6 +386,39 @@ def test_hypatia_has_paths_and_a_time_without_one(
     assert recording.down.delay.origin == "computed"
 
 
+def test_the_scenario_has_queues_of_a_bandwidth_delay_product(tmp_path: Path) -> None:
+    lines = [f"{at * 200_000_000},40000000.0\n" for at in range(20)]
+    path = tmp_path / "networkx_rtt_1_to_2.txt"
+    path.write_text("".join(lines), encoding="utf-8")
+    settings = recordings.Settings(name="x", rate=50e6, up_rate=100e3)
+    recordings.save(recordings.read("hypatia", [path], settings), tmp_path / "out")
+    tree = tomllib.loads((tmp_path / "out" / "scenario.toml").read_text("utf-8"))
+    link = tree["links"][0]
+    assert link["down"]["queue"] == {"bytes": "250000 B"}  # 50 Mbit/s for 40 ms
+    assert link["up"]["queue"] == {"bytes": "30000 B"}  # at least 20 packets
+    assert link["up"]["rate"] == "100 kbit/s"
+    assert tree["flows"][0]["duration"] == "4 s"
+
+
+def test_the_csv_has_the_phase_of_each_row(
+    recorded: dict[str, recordings.Recording], tmp_path: Path
+) -> None:
+    recordings.save(recorded["hypatia"], tmp_path / "out")
+    rows = (tmp_path / "out" / "down.csv").read_text("utf-8").splitlines()
+    assert rows[0] == "time (s),delay (ms),loss,phase"
+    phase = [row.split(",")[-1] for row in rows[1:]]
+    assert phase == ["0"] * 33 + ["1"] * 147 + ["2"] * 21
+    assert rows[-1].split(",")[0] == "20.000"
+
+
+def test_a_computed_path_keeps_the_chosen_loss(tmp_path: Path) -> None:
+    path = tmp_path / "networkx_rtt_1_to_2.txt"
+    path.write_text(made.hypatia_rtt(), encoding="utf-8")
+    settings = recordings.Settings(name="x", loss=0.01)
+    loss = values(recordings.read("hypatia", [path], settings).down.loss)
+    assert loss.tolist() == [0.01] * 180 + [1.0] * 20
+
+
 def test_starrynet_has_the_path_of_least_delay(
     recorded: dict[str, recordings.Recording],
 ) -> None:
@@ -332,6 +435,19 @@ def test_overtaken_probes_let_packets_overtake() -> None:
     fate = np.zeros(5, dtype=np.int64)
     assert probes.Probes(sent, delays, np.full(5, 0.01), fate).overtakes() == 2
     assert probes.Probes(sent, np.full(5, 0.01), np.full(5, 0.01), fate).overtakes() == 0
+
+
+def test_the_scenario_lets_packets_overtake_if_probes_did(tmp_path: Path) -> None:
+    rows = [(0, 60), (10, 20), (20, 20), (30, 20)]
+    text = "timestamp,rtt,uplink,downlink\n" + "".join(
+        f"{10**18 + at * 10**6},{trip},{trip / 2},{trip / 2}\n" for at, trip in rows
+    )
+    recording = imported(tmp_path, "lens", text)
+    assert not recording.keep_order
+    assert "3 probes overtook others, so packets may overtake" in recording.notes
+    recordings.save(recording, tmp_path / "out")
+    scenario = (tmp_path / "out" / "scenario.toml").read_text("utf-8")
+    assert scenario.count("keep_order = false") == 2
 
 
 def test_the_share_of_queueing_is_above_the_least_delay_of_a_phase() -> None:

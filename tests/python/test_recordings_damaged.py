@@ -1,5 +1,6 @@
 """Damaged recordings are imported as something valid, or refused in one line with exit code 2."""
 
+import gzip
 import json
 import random
 from collections.abc import Callable
@@ -10,7 +11,7 @@ import pytest
 import recorded_files as made
 from farlink import recordings
 from farlink.errors import ScenarioError
-from farlink.recordings import document
+from farlink.recordings import document, reading
 from test_cli import farlink
 
 SHORT: dict[str, tuple[str, Callable[[], str]]] = {
@@ -260,6 +261,18 @@ def test_files_that_are_no_text_are_refused(tmp_path: Path) -> None:
         path.write_bytes(data)
         with pytest.raises(ScenarioError, match=message):
             recordings.read("ping", [path], settings)
+
+
+def test_a_very_large_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_MOST_BYTES", 1000)
+    for name, write in (("a.txt", Path.write_bytes), ("a.gz", compressed)):
+        write(tmp_path / name, made.ping(5).encode())
+        with pytest.raises(ScenarioError, match="above 1,000 bytes; split the file"):
+            reading.read(tmp_path / name)
+
+
+def compressed(path: Path, data: bytes) -> int:
+    return path.write_bytes(gzip.compress(data))
 
 
 def test_files_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:

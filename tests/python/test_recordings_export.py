@@ -114,6 +114,19 @@ def test_opportunities_carry_the_rate_without_a_sum_of_errors() -> None:
     assert times[-1] == 60_000
 
 
+def test_rows_that_change_nothing_are_left_out_of_a_netem_script(tmp_path: Path) -> None:
+    first = recording(rows=10)
+    columns = {name: first.down.column(name) for name in document.COLUMNS}
+    columns["rate"] = Column("measured", "", values=np.array([5e6] * 5 + [6e6] * 5))
+    for name in ("delay", "loss"):
+        columns[name] = Column("assumed", "", constant=0.01)
+    direction = Direction.of(columns, first.down.traffic)
+    steady = Recording("x", "irtt", "", "", 0.1, 10, direction, direction)
+    recordings.export(steady, "netem", tmp_path)
+    rows = (tmp_path / "down.sh").read_text("utf-8").split("ROWS'\n")[1].splitlines()[:-1]
+    assert [row.split()[0] for row in rows] == ["0", "500", "1000"]
+
+
 def test_an_export_says_what_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recordings.save(recording(), tmp_path / "saved")
     for name in recordings.FORMATS:

@@ -83,6 +83,22 @@ def test_nothing_is_found_where_nothing_is(kind: str) -> None:
     assert count <= 1, count
 
 
+def test_jitter_alone_has_no_phases_in_short_recordings() -> None:
+    for seed in range(100):
+        draw = np.random.default_rng([seed, 17])
+        values = 0.03 + draw.exponential(2e-3, 1000)
+        assert phases.periodic(values, 0.1, NOON) is None, seed
+
+
+def test_spikes_do_not_hide_the_phases() -> None:
+    values = series(8, spread=6e-3)
+    draw = np.random.default_rng(8)
+    values[draw.random(len(values)) < 0.008] += 5.0
+    grid = phases.periodic(values, 0.1, NOON)
+    assert grid is not None
+    assert grid.first == pytest.approx(12, abs=0.1)
+
+
 def test_small_changes_are_found_in_most_recordings() -> None:
     grids = [phases.periodic(series(seed, spread=4e-3), 0.1, NOON) for seed in range(40)]
     seen = [item for item in grids if item is not None]
@@ -91,13 +107,17 @@ def test_small_changes_are_found_in_most_recordings() -> None:
 
 
 def test_a_phase_without_a_change_counts_as_a_boundary() -> None:
-    values = series(6, noise=5e-4)
-    at = 120 + 150 * 3
-    values[at : at + 150] = values[at - 150 : at]
+    draw = np.random.default_rng(6)
+    phase = np.floor((0.1 * np.arange(3000) - 12) / 15).astype(int)
+    level = np.where(phase == 7, phase - 1, phase) % 2  # No change between phases 6 and 7.
+    values = 0.03 + 5e-3 * np.where(phase > 7, 1 - level, level)
+    values = values + draw.exponential(5e-4, 3000)
     grid = phases.periodic(values, 0.1, NOON)
     assert grid is not None
     assert grid.changed is not None
-    assert grid.changed < len(grid.starts)
+    # Of the boundaries with whole windows around them, the one without a change does not count.
+    inside = [row for row in grid.starts if 40 <= row <= len(values) - 40]
+    assert grid.changed == len(inside) - 1
 
 
 def test_a_short_series_has_no_phases() -> None:

@@ -165,5 +165,5 @@ def _notes(probes: Probes, step: float, rows: int, overtaken: int) -> list[str]:
     if not probes.losses:
         notes.append("the file has replies only, so losses are unknown")
     if overtaken:
-        notes.append(f"{overtaken} probes were overtaken, so packets may overtake")
+        notes.append(f"{overtaken} probes overtook others, so packets may overtake")
     return notes

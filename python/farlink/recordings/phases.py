@@ -28,7 +28,6 @@ _LEAST_ROWS = 5
 _WINDOW = 4.0
 """Seconds before and after a boundary whose means are compared."""
 _LEAST_Z = 5.0
-_LEAST_RATIO = 1.5
 _TAIL = 0.1
 """Share of the rows away from the grid with larger jumps, above which a boundary is no event."""
 _CHANCE = 1e-4
@@ -77,7 +76,7 @@ def periodic(
         return None
     # Neighbouring windows overlap, so the deviation comes from all of them, not their count.
     z = (at.mean() - away.mean()) / max(away.std() / math.sqrt(len(at)), 1e-12)
-    if at.mean() < 1e-9 or z < _LEAST_Z or at.mean() < _LEAST_RATIO * away.mean():
+    if at.mean() < 1e-9 or z < _LEAST_Z:
         return None
     # A few large jumps near the grid by chance give a large mean, but not many events.
     events = int((at > np.quantile(away, 1 - _TAIL)).sum())

@@ -88,7 +88,7 @@ class Probes:
         return np.asarray((self.sent - self.start) // round(step * 1e9), dtype=np.int64)
 
     def overtakes(self) -> int:
-        """Return the number of probes that were overtaken in one direction."""
+        """Return the number of probes that overtook earlier ones, in either direction."""
         import numpy as np
 
         count = 0
