@@ -23,6 +23,7 @@ from farlink.errors import (
 if TYPE_CHECKING:
     from farlink import artifact as artifact
     from farlink import captures as captures
+    from farlink import constellation as constellation
     from farlink import control as control
     from farlink import emulation as emulation
     from farlink import experiment as experiment
@@ -131,6 +132,7 @@ _LATER = {
 _MODULES = {
     "artifact",
     "captures",
+    "constellation",
     "control",
     "emulation",
     "experiment",

@@ -27,7 +27,7 @@ __all__ = ["EXAMPLE", "Place", "delay_trace", "example", "read_tle", "walker"]
 EXAMPLE = "walker-66-780km.tle"
 """Constellation in the package: 66 satellites in 6 polar planes at 780 km."""
 
-_LIGHT = 299_792.458  # km/s
+LIGHT = 299_792.458  # km/s
 _EQUATOR = 6378.137  # km, WGS 84
 _FLATTENING = 1 / 298.257_223_563
 _MU = 398_600.8  # km^3/s^2, WGS 72, as in SGP4
@@ -215,7 +215,7 @@ def delay_trace(
     import numpy as np
 
     _check(duration, step, min_elevation, interval, handover_time)
-    satellites = _Satellites(_elements(tle), start)
+    satellites = Satellites(_elements(tle), start)
     other = gateway or user
     times = np.arange(round(duration / step) + 1, dtype=np.float64) * np.float64(step)
     count = math.floor(duration / interval + 1e-9) + 1
@@ -235,7 +235,7 @@ def delay_trace(
 
 
 def _rows(
-    satellites: "_Satellites",
+    satellites: "Satellites",
     of_row: "npt.NDArray[np.int64]",
     times: "Array",
     user: Place,
@@ -253,9 +253,9 @@ def _rows(
     for satellite in np.unique(of_row[of_row >= 0]):
         rows = np.flatnonzero(of_row == satellite)
         positions = satellites.positions([satellite], times[rows])[0]
-        up, elevation[rows] = _range_and_elevation(positions, user)
-        down, _ = _range_and_elevation(positions, gateway)
-        delay[rows] = (up + down) / _LIGHT * 1e3
+        up, elevation[rows] = range_and_elevation(positions, user)
+        down, _ = range_and_elevation(positions, gateway)
+        delay[rows] = (up + down) / LIGHT * 1e3
     return pd.DataFrame(
         {
             "time (s)": times,
@@ -295,7 +295,7 @@ def _elements(tle: str | Path) -> list[Elements]:
         raise ScenarioError(f"{path}: byte {error.start} is not ASCII text") from error
 
 
-class _Satellites:
+class Satellites:
     """Positions of satellites in km, in a frame that turns with the Earth."""
 
     def __init__(self, elements: Sequence[Elements], start: datetime | None) -> None:
@@ -351,7 +351,7 @@ def _sidereal(days: "Array") -> "Array":
 
 
 def _choose(
-    satellites: _Satellites, user: Place, gateway: Place, epochs: "Array", min_elevation: float
+    satellites: Satellites, user: Place, gateway: Place, epochs: "Array", min_elevation: float
 ) -> "npt.NDArray[np.int64]":
     """Return the index of the satellite in use at each epoch, -1 for none."""
     import numpy as np
@@ -359,8 +359,8 @@ def _choose(
     chosen = np.full(len(epochs), -1)
     for begin in range(0, len(epochs), _CHUNK):
         positions = satellites.positions(None, epochs[begin : begin + _CHUNK])
-        _, high = _range_and_elevation(positions, user)
-        _, other = _range_and_elevation(positions, gateway)
+        _, high = range_and_elevation(positions, user)
+        _, other = range_and_elevation(positions, gateway)
         seen = (high >= min_elevation) & (other >= min_elevation)
         high = np.where(seen, high, -np.inf)
         best = high.argmax(axis=0)
@@ -368,25 +368,27 @@ def _choose(
     return chosen
 
 
-def _range_and_elevation(positions: "Array", place: Place) -> tuple["Array", "Array"]:
-    """Return distance (km) and elevation (degrees) of positions, seen from a place."""
-    import numpy as np
-
+def frame(place: Place) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return position (km) and vertical of a place, in the frame of the satellites."""
     north, east = math.radians(place.latitude), math.radians(place.longitude)
     squash = (1 - _FLATTENING) ** 2
     radius = _EQUATOR / math.sqrt(math.cos(north) ** 2 + squash * math.sin(north) ** 2)
     height = place.altitude / 1000
     flat = (radius + height) * math.cos(north)
-    here = np.array(
-        [flat * math.cos(east), flat * math.sin(east), (squash * radius + height) * math.sin(north)]
+    here = (
+        flat * math.cos(east),
+        flat * math.sin(east),
+        (squash * radius + height) * math.sin(north),
     )
-    up = np.array(
-        [
-            math.cos(north) * math.cos(east),
-            math.cos(north) * math.sin(east),
-            math.sin(north),
-        ]
-    )
+    up = (math.cos(north) * math.cos(east), math.cos(north) * math.sin(east), math.sin(north))
+    return here, up
+
+
+def range_and_elevation(positions: "Array", place: Place) -> tuple["Array", "Array"]:
+    """Return distance (km) and elevation (degrees) of positions, seen from a place."""
+    import numpy as np
+
+    here, up = (np.array(vector) for vector in frame(place))
     way = positions - here
     distance: Array = np.sqrt((way**2).sum(axis=-1))
     with np.errstate(invalid="ignore"):

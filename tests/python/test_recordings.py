@@ -318,7 +318,7 @@ def test_measurements_at_several_times_keep_their_common_part(tmp_path: Path) ->
     rate.write_text(made.iperf3(), encoding="utf-8")
     settings = recordings.Settings(name="both")
     alone = recordings.read("iperf3", [rate], settings)
-    for lead, length in ((20, 40.0), (-30, 60.0)):
+    for lead, length in ((20, 40.0), (-25, 60.0)):
         delay.write_text(made.ping(120, start=made.START_S + lead), encoding="utf-8")
         recording = recordings.read("iperf3", [rate], settings, ("ping", [delay]))
         assert recording.length == pytest.approx(length, abs=0.2)

@@ -11,6 +11,7 @@ pub mod fading;
 pub mod fec;
 pub mod mobility;
 pub mod orbit;
+pub mod paths;
 pub mod radio;
 pub mod rng;
 pub mod trace;

@@ -8,6 +8,7 @@ mod errors;
 mod job;
 mod measures;
 mod parquet;
+mod paths;
 
 use columns::Columns;
 use farlink_sim::{Asked, Column, Outcome, TraceOptions, scenario};
@@ -54,6 +55,7 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(sample_channel, m)?)?;
     m.add_class::<Columns>()?;
     m.add_function(wrap_pyfunction!(beta_reg, m)?)?;
+    m.add_function(wrap_pyfunction!(paths::least_paths, m)?)?;
     m.add_function(wrap_pyfunction!(gamma_lr, m)?)?;
     m.add_function(wrap_pyfunction!(gamma_ur, m)?)?;
     m.add_function(wrap_pyfunction!(parquet::to_parquet, m)?)?;

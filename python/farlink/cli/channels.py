@@ -8,6 +8,7 @@ from farlink.cli import text
 from farlink.cli.channel import channel
 from farlink.cli.fit import fit
 from farlink.cli.orbit import orbit
+from farlink.cli.paths import paths
 from farlink.cli.rain import rain
 from farlink.cli.recordings import export_recording, import_recording
 
@@ -20,6 +21,7 @@ EXAMPLES = {
     "export": "farlink channels export mahimahi starlink --out traces",
     "rain": "farlink channels rain --at 49.3,-123.1 --frequency 20GHz --elevation 30 --margin 6",
     "orbit": "farlink channels orbit example --at 47.4,8.5 --out delay.csv",
+    "paths": "farlink channels paths walker:550,53,72x22,39 --from 41,-74 --to 51,0 --out us-uk",
 }
 
 app = typer.Typer(
@@ -36,6 +38,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "export": export_recording,
     "rain": rain,
     "orbit": orbit,
+    "paths": paths,
 }
 
 for _name, _function in _COMMANDS.items():

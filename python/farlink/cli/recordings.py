@@ -13,7 +13,7 @@ from farlink.cli.options import declare
 from farlink.errors import ScenarioError
 from farlink.views.recording import described, show
 
-__all__ = ["export_recording", "import_recording"]
+__all__ = ["export_recording", "import_recording", "parse_rate"]
 
 _KINDS = ", ".join(recordings.KINDS)
 _FORMATS = ", ".join(recordings.FORMATS)
@@ -69,8 +69,8 @@ def import_recording(
     settings = recordings.Settings(
         name=name or files.as_name(out.resolve().name),
         step=None if step is None else _step(step),
-        rate=_rate("--rate", rate),
-        up_rate=_rate("--up-rate", up_rate),
+        rate=parse_rate("--rate", rate),
+        up_rate=parse_rate("--up-rate", up_rate),
         delay=_time("--delay", delay, 0, 3600),
         loss=_loss(loss),
         period=None if period == "off" else _time("--phases", period, 0.1, 86400),
@@ -135,7 +135,8 @@ def _loss(loss: float) -> float:
     return loss
 
 
-def _rate(option: str, written: str) -> float:
+def parse_rate(option: str, written: str) -> float:
+    """Parse a rate with its unit."""
     rate = units.parse_rate(written)
     if rate is None or not 1 <= rate <= 1e12:
         raise ScenarioError(f"{option} {written}: write a rate from 1 bit/s to 1 Tbit/s")

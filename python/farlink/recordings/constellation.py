@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from farlink.recordings import phases as search
 from farlink.recordings.build import Settings, Source, assumed
-from farlink.recordings.document import MOST_ROWS, Column, Direction, Recording, Traffic, rounded
+from farlink.recordings.document import Column, Direction, Recording, Traffic, rounded
 from farlink.recordings.reading import Input, fault, lines, number, whole
 
 if TYPE_CHECKING:
     from farlink.recordings.document import Floats
 
-__all__ = ["load_hypatia", "load_starrynet"]
+__all__ = ["computed", "load_hypatia", "load_starrynet"]
 
 _LAST_NS = 10**18
 _MOST_NS = 3_600_000_000_000.0
@@ -40,14 +40,14 @@ def load_hypatia(sources: Sequence[Input], settings: Settings) -> Recording:
             ".txt",
         )
     step, delay, reachable = _trips(trips[0])
+    if not reachable.any():
+        raise fault(trips[0], None, "there is no path at any time")
     names = _paths(paths[0], step, len(delay)) if paths else None
     by = "half of Hypatia's round trip"
     pair = _NAME.search(trips[0].name)
     ends = f" from node {pair[2]} to {pair[3]}" if pair else ""
     source = f"Hypatia (Kassing and others, IMC 2020): computed path{ends}"
-    return _computed(
-        "hypatia", sources, settings, Source(source), step, delay, reachable, by, names
-    )
+    return computed("hypatia", sources, settings, Source(source), step, delay, reachable, by, names)
 
 
 def _trips(source: Input) -> "tuple[float, Floats, Floats]":
@@ -118,7 +118,7 @@ def load_starrynet(sources: Sequence[Input], settings: Settings) -> Recording:
     first, second = settings.between
     source = f"StarryNet (Lai and others, NSDI 2023): path from node {first} to {second}"
     by = "the path of least delay in StarryNet's matrix of each second"
-    return _computed(
+    return computed(
         "starrynet",
         [sources[at] for at in order],
         settings,
@@ -191,7 +191,7 @@ def _least(source: Input, matrix: "Floats", between: tuple[int, int]) -> tuple[f
     return float(distance[goal]), "-".join(str(node + 1) for node in reversed(path))
 
 
-def _computed(
+def computed(
     kind: str,
     sources: Sequence[Input],
     settings: Settings,
@@ -206,10 +206,6 @@ def _computed(
     import numpy as np
     import pandas as pd
 
-    if not reachable.any():
-        raise fault(sources[0], None, "there is no path at any time")
-    if len(delay) > MOST_ROWS:
-        raise fault(sources[0], None, f"{len(delay):,} rows; a recording has at most {MOST_ROWS:,}")
     held = pd.Series(np.where(reachable > 0, delay, np.nan)).ffill().bfill().to_numpy()
     late = Column("computed", by, values=rounded("delay", np.asarray(held, dtype=np.float64)))
     lost = assumed("loss", settings, "down")

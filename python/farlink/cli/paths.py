@@ -1,0 +1,108 @@
+"""The command `farlink channels paths`: the path of least delay over a constellation."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from farlink import constellation, files, orbit, recordings
+from farlink.cli import options, text
+from farlink.cli.options import declare
+from farlink.errors import ScenarioError
+from farlink.views.recording import show
+
+__all__ = ["paths"]
+
+_WALKER = re.compile(r"walker:([\d.]+),([\d.]+),(\d+)x(\d+)(?:,(\d+))?(?:,([\d.]+))?")
+
+
+def paths(
+    shell: Annotated[
+        str,
+        typer.Argument(
+            help="walker:ALTITUDE,INCLINATION,PLANESxSATELLITES[,F[,SPREAD]], or a file of "
+            "two-line elements, plane by plane, or `example`.",
+            metavar="SHELL",
+        ),
+    ],
+    first: Annotated[str, declare("--from", "Server's place: degrees north, east.", "LAT,LON")],
+    second: Annotated[str, declare("--to", "Client's place, likewise.", "LAT,LON")],
+    out: Annotated[Path, options.out("Write recording, traces and scenario here.")],
+    planes: Annotated[
+        int | None, declare("--planes", "Number of planes of a file of elements.", "N")
+    ] = None,
+    duration: Annotated[float, declare("--duration", "Length in seconds.", "S")] = 600.0,
+    step: Annotated[float, declare("--step", "Time between rows in seconds.", "S")] = 1.0,
+    interval: Annotated[
+        float | None, declare("--interval", "Seconds between choices of a path.", "S")
+    ] = None,
+    min_elevation: Annotated[
+        float, declare("--min-elevation", "Least elevation of a usable satellite.", "DEG")
+    ] = 25.0,
+    links: Annotated[
+        bool, declare("--links/--no-links", "Links between satellites, or none.")
+    ] = True,
+    rate: Annotated[str, declare("--rate", "Rate down.", "RATE")] = "100 Mbit/s",
+    up_rate: Annotated[str, declare("--up-rate", "Rate up.", "RATE")] = "20 Mbit/s",
+) -> None:
+    """Compute the path of least delay over a constellation, as a scenario.
+
+    Each satellite has links to its neighbours in its plane and in the planes beside it. Needs the
+    package sgp4.
+    """
+    from farlink.cli.recordings import parse_rate
+
+    settings = recordings.Settings(
+        name=files.as_name(out.resolve().name),
+        rate=parse_rate("--rate", rate),
+        up_rate=parse_rate("--up-rate", up_rate),
+    )
+    files.check_name(settings.name)
+    files.check_directory(out)
+    (path,) = constellation.paths(
+        _shell(shell, planes),
+        [(_place("--from", first), _place("--to", second))],
+        duration=duration,
+        step=step,
+        interval=interval,
+        min_elevation=min_elevation,
+        links=links,
+    )
+    recording = path.recording(settings)
+    recordings.save(recording, out)
+    show(recording, text.console(sys.stdout))
+    text.line(f"wrote {out}; next: farlink run {out / 'scenario.toml'}")
+
+
+def _shell(written: str, planes: int | None) -> constellation.Shell:
+    match = _WALKER.fullmatch(written)
+    if match is not None:
+        if planes is not None:
+            raise ScenarioError("--planes is for a file of elements; the shell has its planes")
+        return constellation.walker(
+            altitude=float(match[1]),
+            inclination=float(match[2]),
+            planes=int(match[3]),
+            per_plane=int(match[4]),
+            phasing=int(match[5] or 0),
+            spread=float(match[6] or 360),
+        )
+    if written.startswith("walker:"):
+        raise ScenarioError(f"{written}: write for example walker:550,53,72x22,39")
+    if written == "example":
+        return constellation.Shell(orbit.example(), planes or 6, seam=False)
+    if planes is None:
+        raise ScenarioError(f"{written}: give the number of its planes with --planes")
+    return constellation.Shell(files.read_text(Path(written)), planes)
+
+
+def _place(option: str, written: str) -> orbit.Place:
+    try:
+        north, east = (float(part) for part in written.split(","))
+    except ValueError as error:
+        raise ScenarioError(
+            f"{option} {written!r}; write degrees north and east, for example 48.14,11.58"
+        ) from error
+    return orbit.Place(north, east)
