@@ -9,6 +9,7 @@ import pytest
 
 import farlink as fl
 from farlink import constellation, orbit, recordings
+from farlink.cli.paths import _shell as shell_of
 from farlink.constellation import Shell
 from farlink.errors import ScenarioError
 from farlink.orbit import Place
@@ -240,6 +241,14 @@ def test_planes_must_divide_the_satellites() -> None:
         constellation.paths(Shell(orbit.example(), 2), [(MANILA, DALIAN)])
     with pytest.raises(ScenarioError, match="no pair of places"):
         constellation.paths(Shell(orbit.example(), 6), [])
+
+
+def test_the_command_reads_shells() -> None:
+    assert not shell_of("example", None).seam
+    delta = shell_of("walker:550,53,72x22,39", None)
+    assert (delta.planes, delta.shift, delta.seam) == (72, 17, True)
+    star = shell_of("walker:780,86.4,6x11,3,189.6", None)
+    assert (star.planes, star.shift, star.seam) == (6, 0, False)
 
 
 def test_the_command_writes_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

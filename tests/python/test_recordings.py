@@ -129,9 +129,10 @@ def test_ping_has_half_the_round_trip_and_lost_replies(
     assert "half the round trip" in recording.down.delay.by
 
 
-def test_ping_without_times_is_placed_by_the_interval(tmp_path: Path) -> None:
+@pytest.mark.parametrize("numbers", [65536, 2**32])
+def test_ping_without_times_is_placed_by_the_interval(numbers: int, tmp_path: Path) -> None:
     lines = [
-        f"64 bytes from 1.1.1.1: icmp_seq={at % 65536} ttl=57 time={10 + at % 3}.5 ms"
+        f"64 bytes from 1.1.1.1: icmp_seq={at % numbers} ttl=57 time={10 + at % 3}.5 ms"
         for at in range(65530, 65550)
         if at != 65540
     ]

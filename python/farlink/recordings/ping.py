@@ -77,7 +77,7 @@ def _parse(source: Input, interval: float) -> tuple[Probes, int, bool]:
             if _OTHER.match(body):
                 continue
             raise fault(source, line, f"{quoted(text)} is no line of ping")
-        written = whole(source, line, "icmp_seq", (reply[2] if reply else lost[1]), 0, _ROUND - 1)  # type: ignore[index]
+        written = whole(source, line, "icmp_seq", (reply[2] if reply else lost[1]), 0, 2**32 - 1)  # type: ignore[index]
         sequence = _unwrapped(written, last)
         if sequence > _MOST_PROBES:
             raise fault(source, line, f"icmp_seq {written} leaves a hole of {sequence - last}")
@@ -123,7 +123,10 @@ def _filled(numbers: "Floats", seen: "Whole", sent: "Floats", interval: float) -
 
 
 def _unwrapped(written: int, last: int) -> int:
-    """Return the sequence number that is nearest to the last one, beyond 16 bits."""
+    """Return the sequence number that is nearest to the last one.
+
+    Most programs print 16 bits, after which the numbers begin again.
+    """
     base = last - last % _ROUND
-    choices = [base - _ROUND + written, base + written, base + _ROUND + written]
+    choices = [written, base - _ROUND + written, base + written, base + _ROUND + written]
     return min((item for item in choices if item >= 0), key=lambda item: abs(item - last))
