@@ -179,6 +179,31 @@ def starrynet(second: int) -> str:
     return "".join(",".join(f"{cell:g}" for cell in row) + "\n" for row in rows)
 
 
+def starrynet_lists(second: int, *, changes: bool) -> dict[str, str]:
+    """Return StarryNet's lists of links: three satellites in a ring, two ground stations.
+
+    Station 2 moves from satellite 2 to satellite 1 after 2 s, and a link is slower from then on.
+    """
+    late = second >= 3
+    first = {"0,0": "0,0,1,2.00 1,0,0,0.00", "0,1": "2,0,2,3.00", "0,2": "4,0,0,9.00"}
+    ground = {"0": "0,0,0,0,1.50", "1": "2,0,0,1,1.75" if late else "1,0,0,2,1.25"}
+    if late:
+        first["0,0"] = "0,0,1,2.50 1,0,0,0.00"
+    if not changes:
+        isl = "".join(f"{node}: {links}\n" for node, links in first.items())
+        return {"isl": isl + "\n", "gsl": "".join(f"{k}: {v}\n" for k, v in ground.items())}
+    if second == 0:
+        isl = "".join(f"{node}|||{links}\n" for node, links in first.items())
+        return {"isl": isl + "\n", "gsl": "".join(f"{k}|||{v}\n" for k, v in ground.items())}
+    quiet = {"isl": "0,0|||\n0,1|||\n0,2|||\n\n", "gsl": "0|||\n1|||\n"}
+    if second != 3:
+        return quiet
+    return {
+        "isl": "0,0||0,0,1,2.50|\n0,1|||\n0,2|||\n\n",
+        "gsl": "0|||\n1|1,0,0,2,1.25||2,0,0,1,1.75\n",
+    }
+
+
 def write(folder: Path) -> dict[str, tuple[list[Path], dict[str, object]]]:
     """Write files of every format, and return them with the settings that they need."""
     made: dict[str, tuple[list[Path], dict[str, object]]] = {}

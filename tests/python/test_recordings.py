@@ -1,5 +1,6 @@
 """Importers of recordings, on files made in the documented formats."""
 
+import dataclasses
 import gzip
 import json
 import math
@@ -428,6 +429,38 @@ def test_starrynet_has_the_path_of_least_delay(
     assert recording.phases.paths == ("1-2-3-4", "1-2-4")
     assert values(recording.down.delay)[0] == pytest.approx(3.51e-3 + 4e-3 + 5.25e-3)
     assert values(recording.down.delay)[9] == pytest.approx(3.6e-3 + 6e-3)
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_starrynet_reads_lists_of_links(changes: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    paths = []
+    for second in range(6):
+        for kind, text in made.starrynet_lists(second, changes=changes).items():
+            (tmp_path / kind).mkdir(exist_ok=True)
+            path = tmp_path / kind / f"{second}.txt"
+            path.write_text(text, encoding="utf-8")
+            paths.append(path)
+    settings = recordings.Settings(name="lists", between=(1, 2))
+    recording = recordings.read("starrynet", paths, settings)
+    assert recording.phases is not None
+    assert recording.phases.paths == ("G1-0.0-0.1-0.2-G2", "G1-0.0-0.1-G2")
+    before, after = 1.5 + 2.0 + 3.0 + 1.25, 1.5 + 2.5 + 1.75
+    assert (1e3 * values(recording.down.delay)).tolist() == pytest.approx(
+        [before] * 3 + [after] * 3
+    )
+    for change, message in (
+        ({"between": (1, 9)}, "has no ground station 9"),
+        ({"between": None}, "name two of them with --between"),
+    ):
+        with pytest.raises(ScenarioError, match=message):
+            recordings.read("starrynet", paths, dataclasses.replace(settings, **change))
+    with pytest.raises(ScenarioError, match="no file of the same time in the other folder"):
+        recordings.read("starrynet", paths[:-1], settings)
+    (tmp_path / "1.txt").write_text("0,1\n1,0\n", encoding="utf-8")
+    with pytest.raises(ScenarioError, match="is in neither a folder isl nor gsl"):
+        recordings.read("starrynet", [*paths, tmp_path / "1.txt"], settings)
+    with pytest.raises(ScenarioError, match="only one shell is read"):
+        recordings.read("starrynet", [*paths, paths[0]], settings)
 
 
 def test_overtaken_probes_let_packets_overtake() -> None:

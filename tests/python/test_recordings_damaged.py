@@ -26,6 +26,8 @@ SHORT: dict[str, tuple[str, Callable[[], str]]] = {
     "hypatia": ("networkx_rtt_1_to_2.txt", lambda: "\n".join(made.hypatia_rtt().split()[150:])),
     "hypatia-path": ("networkx_path_1_to_2.txt", lambda: made.HYPATIA_PATH),
     "starrynet": ("3.txt", lambda: made.starrynet(3)),
+    "starrynet-isl": ("isl/0.txt", lambda: made.starrynet_lists(0, changes=True)["isl"]),
+    "starrynet-gsl": ("gsl/0.txt", lambda: made.starrynet_lists(0, changes=False)["gsl"]),
     "netem": ("down.sh", lambda: NETEM),
     "document": ("recording.toml", lambda: ""),
     "rows": ("down.csv", lambda: ""),
@@ -110,8 +112,18 @@ class Files:
             finally:
                 path.write_text(whole, encoding="utf-8")
         path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(data)
         paths, settings = [path], recordings.Settings(name="x", between=(1, 4))
+        if kind in ("starrynet-isl", "starrynet-gsl"):
+            settings = recordings.Settings(name="x", between=(1, 2))
+            for second in (0, 1):
+                for folder, text in made.starrynet_lists(second, changes=True).items():
+                    other = self.folder / folder / f"{second}.txt"
+                    other.parent.mkdir(exist_ok=True)
+                    if other != path:
+                        other.write_text(text, encoding="utf-8")
+                        paths.append(other)
         if kind == "leoreplayer":
             other = self.folder / "bw.txt"
             other.write_text("1\n30\n", encoding="utf-8")
@@ -212,6 +224,12 @@ REFUSED = [
     ("starrynet", "0,1\n", "1 rows and 2 columns are no matrix"),
     ("starrynet", "0,1\n1,0\n", "--between 4: the matrix has nodes 1 to 2"),
     ("starrynet", "0,-1\n1,0\n", "line 1: delay '-1' is not between 0 and"),
+    ("starrynet-isl", "0,0\n", "line 1: is no 'node: links' and no 'node|deleted|updated|added'"),
+    ("starrynet-isl", "0|||\n", "line 1: does not begin with a node"),
+    ("starrynet-isl", "0,0|||0,1\n", "line 1: a link has 2 values, not 4"),
+    ("starrynet-gsl", "0: 0,1,0,0,2.5\n", "line 1: a link to shell 1; only one shell is read"),
+    ("starrynet-gsl", "0: 0,0,0,0,x\n", "line 1: delay 'x' is not a number"),
+    ("starrynet-gsl", "0:\n1:\n", "there is no path between the stations at any time"),
     ("netem", "#!/bin/sh\n", "no line such as '# step 100 ms, 600 rows, direction down'"),
     ("netem", NETEM.replace("300 2", "350 2"), "time 350 ms is no later multiple of 100 ms"),
     ("netem", NETEM.replace("400 2", "#"), "line 7: 3 values; a row has 4"),

@@ -19,6 +19,7 @@ from farlink.recordings import (
     netem,
     ping,
     reading,
+    starrynet,
 )
 from farlink.recordings.build import Settings
 from farlink.recordings.document import Column, Direction, Phases, Recording, Traffic
@@ -49,7 +50,7 @@ KINDS: dict[str, Callable[[Sequence[Input], Settings], Recording]] = {
     "iperf3": iperf3.load,
     "mahimahi": mahimahi.load,
     "hypatia": constellation.load_hypatia,
-    "starrynet": constellation.load_starrynet,
+    "starrynet": starrynet.load_starrynet,
     "netem": netem.load,
 }
 """Formats by their name on the command line, with their readers."""

@@ -1,12 +1,7 @@
-"""Hypatia's paths (`networkx_rtt_A_to_B.txt`, `networkx_path_A_to_B.txt`) and StarryNet's delays.
-
-StarryNet writes the delays between all nodes as a matrix in milliseconds, one file for each second
-(`delay/N.txt`); 0 is no link.
-"""
+"""Computed paths: those of Hypatia (`networkx_rtt_A_to_B.txt`, `networkx_path_A_to_B.txt`)."""
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from farlink.recordings import phases as search
@@ -17,14 +12,13 @@ from farlink.recordings.reading import Input, fault, lines, number, whole
 if TYPE_CHECKING:
     from farlink.recordings.document import Floats
 
-__all__ = ["computed", "load_hypatia", "load_starrynet"]
+__all__ = ["computed", "load_hypatia"]
 
 _LAST_NS = 10**18
 _MOST_NS = 3_600_000_000_000.0
 _NAME = re.compile(r"networkx_(rtt|path)_(\d+)_to_(\d+)")
 _PATH = re.compile(r"\d+(?:-\d+)+")
 _UNREACHABLE = "Unreachable"
-_MOST_NODES = 5000
 
 
 def load_hypatia(sources: Sequence[Input], settings: Settings) -> Recording:
@@ -93,102 +87,6 @@ def _paths(source: Input, step: float, rows: int) -> list[str]:
     if not names[0]:
         raise fault(source, None, "has no path at time 0")
     return names
-
-
-def load_starrynet(sources: Sequence[Input], settings: Settings) -> Recording:
-    """Read matrices of delays, and compute the path of least delay between two nodes."""
-    import numpy as np
-
-    if settings.between is None:
-        raise fault(sources[0], None, "has all nodes; name two of them with --between A,B (from 1)")
-    numbers = [_second(source) for source in sources]
-    order = sorted(range(len(sources)), key=lambda at: numbers[at])
-    step = settings.step or _spacing(sources, sorted(numbers))
-    delays, names = [], []
-    for at in order:
-        matrix = _matrix(sources[at])
-        delay, path = _least(sources[at], matrix, settings.between)
-        delays.append(delay)
-        names.append(path)
-    values = np.array(delays)
-    reachable = np.isfinite(values).astype(np.float64)
-    if not reachable.any():
-        raise fault(sources[0], None, "there is no path between the nodes at any time")
-    one_way = np.where(np.isfinite(values), values, 0.0)
-    first, second = settings.between
-    source = f"StarryNet (Lai and others, NSDI 2023): path from node {first} to {second}"
-    by = "the path of least delay in StarryNet's matrix of each second"
-    return computed(
-        "starrynet",
-        [sources[at] for at in order],
-        settings,
-        Source(source),
-        step,
-        one_way,
-        reachable,
-        by,
-        names,
-    )
-
-
-def _second(source: Input) -> int:
-    stem = source.path.name.removesuffix(".gz").removesuffix(".txt")
-    if not (stem.isascii() and stem.isdigit() and len(stem) < 10):
-        raise fault(source, None, "is not named by its second, such as 17.txt")
-    return int(stem)
-
-
-def _spacing(sources: Sequence[Input], numbers: list[int]) -> float:
-    gaps = {after - before for before, after in pairwise(numbers)} or {1}
-    if len(gaps) > 1 or 0 in gaps:
-        raise fault(sources[0], None, "the seconds in the names do not rise by equal steps")
-    return float(gaps.pop())
-
-
-def _matrix(source: Input) -> "Floats":
-    import numpy as np
-
-    rows: list[list[float]] = []
-    for line, text in lines(source):
-        cells = text.strip().split(",")
-        if rows and len(cells) != len(rows[0]):
-            raise fault(source, line, f"{len(cells)} values; the first row has {len(rows[0])}")
-        rows.append([number(source, line, "delay", cell, 0, 3.6e6) for cell in cells])
-        if len(rows) > min(len(rows[0]), _MOST_NODES):
-            raise fault(source, line, f"more rows than its {len(rows[0])} columns")
-    if len(rows) != len(rows[0]):
-        raise fault(source, None, f"{len(rows)} rows and {len(rows[0])} columns are no matrix")
-    return np.array(rows) / 1e3
-
-
-def _least(source: Input, matrix: "Floats", between: tuple[int, int]) -> tuple[float, str]:
-    """Return the least delay between two nodes (numbered from 1) and its path."""
-    import numpy as np
-
-    count = len(matrix)
-    for node in between:
-        if not 1 <= node <= count:
-            raise fault(source, None, f"--between {node}: the matrix has nodes 1 to {count}")
-    start, goal = between[0] - 1, between[1] - 1
-    distance = np.full(count, np.inf)
-    before = np.full(count, -1)
-    open_: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.ones(count, dtype=np.bool_)
-    distance[start] = 0.0
-    for _ in range(count):
-        node = int(np.argmin(np.where(open_, distance, np.inf)))
-        if not open_[node] or not np.isfinite(distance[node]) or node == goal:
-            break
-        open_[node] = False
-        links = np.where(matrix[node] > 0, matrix[node], np.inf) + distance[node]
-        better = links < distance
-        distance[better] = links[better]
-        before[better] = node
-    if not np.isfinite(distance[goal]):
-        return float("inf"), _UNREACHABLE
-    path = [goal]
-    while path[-1] != start:
-        path.append(int(before[path[-1]]))
-    return float(distance[goal]), "-".join(str(node + 1) for node in reversed(path))
 
 
 def computed(
