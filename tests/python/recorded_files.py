@@ -182,11 +182,11 @@ def starrynet(second: int) -> str:
 def starrynet_lists(second: int, *, changes: bool) -> dict[str, str]:
     """Return StarryNet's lists of links: three satellites in a ring, two ground stations.
 
-    Station 2 moves from satellite 2 to satellite 1 after 2 s, and a link is slower from then on.
+    Station 2 moves from satellite 1 to satellite 2 after 2 s, and a link is slower from then on.
     """
     late = second >= 3
     first = {"0,0": "0,0,1,2.00 1,0,0,0.00", "0,1": "2,0,2,3.00", "0,2": "4,0,0,9.00"}
-    ground = {"0": "0,0,0,0,1.50", "1": "2,0,0,1,1.75" if late else "1,0,0,2,1.25"}
+    ground = {"0": "0,0,0,0,1.50", "1": "2,0,0,2,1.25" if late else "1,0,0,1,1.75"}
     if late:
         first["0,0"] = "0,0,1,2.50 1,0,0,0.00"
     if not changes:
@@ -200,7 +200,7 @@ def starrynet_lists(second: int, *, changes: bool) -> dict[str, str]:
         return quiet
     return {
         "isl": "0,0||0,0,1,2.50|\n0,1|||\n0,2|||\n\n",
-        "gsl": "0|||\n1|1,0,0,2,1.25||2,0,0,1,1.75\n",
+        "gsl": "0|||\n1|1,0,0,1,1.75||2,0,0,2,1.25\n",
     }
 
 

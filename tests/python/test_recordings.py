@@ -108,6 +108,17 @@ def test_irtt_has_round_trips_losses_by_direction_and_the_clock(
     assert recording.down.rate.origin == "assumed"
 
 
+def test_irtt_without_time_stamps_of_the_server_has_half_the_round_trip(tmp_path: Path) -> None:
+    document = json.loads(made.irtt(5))
+    for item in document["round_trips"]:
+        item["delay"].pop("send", None)
+        item["delay"].pop("receive", None)
+    recording = imported(tmp_path, "irtt", json.dumps(document), "a.json")
+    assert values(recording.up.delay).tolist() == values(recording.down.delay).tolist()
+    assert 0.011 < recording.up.delay.mean < 0.025
+    assert "half the round trip" in recording.up.delay.by
+
+
 def test_a_drift_of_the_clocks_is_removed() -> None:
     sent = np.arange(0, 600 * 10**9, 10**8, dtype=np.int64)
     clock = -3.0 + 2e-5 * sent / 1e9
@@ -155,6 +166,25 @@ def test_ping_without_times_is_placed_by_the_interval(numbers: int, tmp_path: Pa
 )
 def test_lines_of_several_pings_are_known(line: str, tmp_path: Path) -> None:
     assert imported(tmp_path, "ping", line).rows == 1
+
+
+def test_numbers_above_16_bits_are_taken_as_they_are(tmp_path: Path) -> None:
+    lines = [
+        f"64 bytes from 1.1.1.1: icmp_seq={at} ttl=57 time=10 ms" for at in range(200_000, 200_050)
+    ]
+    assert imported(tmp_path, "ping", "\n".join(lines)).rows == 50
+
+
+def test_requests_after_the_last_reply_are_placed_by_the_spacing_of_the_others(
+    tmp_path: Path,
+) -> None:
+    lines = [
+        f"[{1_700_000_000 + at}.010000] 64 bytes from 1.1.1.1: icmp_seq={at} ttl=57 time=10.0 ms"
+        for at in (1, 2, 4)
+    ]
+    lines += [f"[{1_700_000_001 + at}.0] no answer yet for icmp_seq={at}" for at in range(5, 9)]
+    recording = imported(tmp_path, "ping", "\n".join(lines))
+    assert (recording.rows, recording.notes[0]) == (8, "8 probes, 5 lost")
 
 
 def test_a_second_reply_to_a_request_is_ignored(tmp_path: Path) -> None:
@@ -258,6 +288,18 @@ def test_iperf3_udp_is_measured_only_if_every_interval_lost(tmp_path: Path) -> N
     assert full.down.rate.origin == "measured"
     text = changed_iperf3(lost_packets=lambda at: int(at != 5))
     assert imported(tmp_path, "iperf3", text, "b.json").down.rate.origin == "estimated"
+
+
+def test_iperf3_counts_losses_of_datagrams_and_segments(tmp_path: Path) -> None:
+    # Datagrams that come late were counted as lost in an earlier interval.
+    text = changed_iperf3(lost_packets=lambda at: -5 if at == 4 else 10, packets=1000)
+    loss = values(imported(tmp_path, "iperf3", text, "a.json").down.loss)
+    assert loss[4:6].tolist() == [0.0, 0.01]
+    document = json.loads(made.iperf3(udp=False, reverse=False, seconds=5))
+    for item in document["intervals"]:
+        item["sum"] |= {"bytes": 1448 * 1000, "retransmits": 20}
+    loss = values(imported(tmp_path, "iperf3", json.dumps(document), "b.json").up.loss)
+    assert loss.tolist() == [0.02] * 5
 
 
 def test_iperf3_has_a_clock_in_milliseconds(tmp_path: Path) -> None:
@@ -431,6 +473,16 @@ def test_starrynet_has_the_path_of_least_delay(
     assert values(recording.down.delay)[9] == pytest.approx(3.6e-3 + 6e-3)
 
 
+def test_starrynet_without_a_path_loses_everything(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{second}.txt" for second in (1, 2, 3)]
+    for path, delay in zip(paths, (4, 0, 6), strict=True):
+        path.write_text(f"0,{delay}\n{delay},0\n", encoding="utf-8")
+    settings = recordings.Settings(name="x", between=(1, 2))
+    recording = recordings.read("starrynet", paths, settings)
+    assert values(recording.down.delay).tolist() == [0.004, 0.004, 0.006]
+    assert values(recording.down.loss).tolist() == [0, 1, 0]
+
+
 @pytest.mark.parametrize("changes", [False, True])
 def test_starrynet_reads_lists_of_links(changes: bool, tmp_path: Path) -> None:  # noqa: FBT001
     paths = []
@@ -443,8 +495,8 @@ def test_starrynet_reads_lists_of_links(changes: bool, tmp_path: Path) -> None: 
     settings = recordings.Settings(name="lists", between=(1, 2))
     recording = recordings.read("starrynet", paths, settings)
     assert recording.phases is not None
-    assert recording.phases.paths == ("G1-0.0-0.1-0.2-G2", "G1-0.0-0.1-G2")
-    before, after = 1.5 + 2.0 + 3.0 + 1.25, 1.5 + 2.5 + 1.75
+    assert recording.phases.paths == ("G1-0.0-0.1-G2", "G1-0.0-0.1-0.2-G2")
+    before, after = 1.5 + 2.0 + 1.75, 1.5 + 2.5 + 3.0 + 1.25
     assert (1e3 * values(recording.down.delay)).tolist() == pytest.approx(
         [before] * 3 + [after] * 3
     )

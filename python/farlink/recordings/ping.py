@@ -127,6 +127,8 @@ def _unwrapped(written: int, last: int) -> int:
 
     Most programs print 16 bits, after which the numbers begin again.
     """
+    if written >= _ROUND:
+        return written
     base = last - last % _ROUND
-    choices = [written, base - _ROUND + written, base + written, base + _ROUND + written]
+    choices = [base - _ROUND + written, base + written, base + _ROUND + written]
     return min((item for item in choices if item >= 0), key=lambda item: abs(item - last))

@@ -218,9 +218,7 @@ def _load_lists(
         "starrynet",
         [files[time][kind] for time in times for kind in ("isl", "gsl")],
         settings,
-        Source(
-            f"StarryNet (Lai and others, NSDI 2023): path between stations {between[0]} and {between[1]}"
-        ),
+        Source(f"StarryNet (Lai and others, NSDI 2023): path from station {first} to {second}"),
         step,
         np.where(np.isfinite(values), values, 0.0),
         reachable,
