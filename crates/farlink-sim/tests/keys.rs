@@ -123,6 +123,7 @@ const KEYS: &[Key] = &[
     ("undo", &[("timestamps", "true")], &["eifel", "frto"]),
     ("congestion", &[], &["reno", "vegas"]),
     ("byte_counting", &[], &["2", "unlimited", "acks"]),
+    ("slow_start", &[], &["hystart", "hystart++", "search"]),
     ("initial_window", &[], &["3"]),
     ("initial_ssthresh", &[], &["12 kB", "1 kB"]),
     ("initial_ssthresh", &[("dummies", "plain")], &["12 kB"]),

@@ -9,7 +9,7 @@ mod usage;
 mod window;
 
 use crate::config::{Config, Sampling};
-use crate::congestion::{self, CongestionControl, Extras};
+use crate::congestion::{self, CongestionControl, Extras, SlowStart};
 use crate::maybe::Maybe;
 use crate::rate::RateSampler;
 use crate::rto::RttEstimator;
@@ -39,6 +39,31 @@ macro_rules! context {
 }
 pub(crate) use context;
 
+/// State that few connections have, behind one pointer.
+#[derive(Debug, Default)]
+pub(crate) struct Rare {
+    /// Fine-grained clock of Vegas for the first unacknowledged segment.
+    fine: Option<Box<FineTimeout>>,
+    /// Rule that ends slow start before a loss.
+    pub(crate) slow_start: Option<Box<SlowStart>>,
+}
+
+impl Rare {
+    /// Returns the state, if there is any.
+    fn new(
+        slow_start: Option<Box<SlowStart>>,
+        fine: Option<Box<FineTimeout>>,
+    ) -> Option<Box<Self>> {
+        let any = slow_start.is_some() || fine.is_some();
+        any.then(|| Box::new(Self { fine, slow_start }))
+    }
+
+    /// Returns the fine-grained clock. A function of the field, so that a caller can borrow others.
+    pub(crate) fn fine(rare: &mut Option<Box<Self>>) -> Option<&mut FineTimeout> {
+        rare.as_mut()?.fine.as_deref_mut()
+    }
+}
+
 /// Data in flight, and the state that governs it.
 #[derive(Debug)]
 #[repr(C)] // puts the fields that a receiving end needs for each segment first
@@ -58,8 +83,8 @@ pub(crate) struct Flight {
     /// Bytes that duplicate and partial ACKs add to the window while recovery lasts.
     pub(crate) inflation: i64,
     pub(crate) rtt: RttEstimator,
-    /// Fine-grained clock of Vegas for the first unacknowledged segment.
-    pub(crate) fine: Option<Box<FineTimeout>>,
+    /// State that few connections have.
+    pub(crate) rare: Option<Box<Rare>>,
     /// Optional abilities of the controller.
     pub(crate) extras: &'static Extras,
     pub(crate) loss: LossState,
@@ -85,11 +110,23 @@ impl Flight {
             usage: CwndUsage::new(&config.window),
             inflation: 0,
             rtt: RttEstimator::of(config),
-            fine: None,
+            rare: Rare::new(SlowStart::new(&config.window, extras), None),
             extras,
             loss: LossState::new(config),
             timed: Maybe::NONE,
         }
+    }
+
+    /// Returns the fine-grained clock of Vegas.
+    #[inline]
+    pub(crate) fn fine(&self) -> Option<&FineTimeout> {
+        self.rare.as_ref()?.fine.as_deref()
+    }
+
+    /// Sets the fine-grained clock of Vegas.
+    pub(crate) fn set_fine(&mut self, fine: Option<Box<FineTimeout>>) {
+        let slow_start = self.rare.take().and_then(|rare| rare.slow_start);
+        self.rare = Rare::new(slow_start, fine);
     }
 
     /// Returns the configuration of the connection.
@@ -132,9 +169,13 @@ impl Flight {
         to: Offset,
         echoed: Option<Instant>,
     ) -> (Acked, Option<Instant>) {
-        let front = self.board.front().filter(|_| self.fine.is_some()).copied();
+        let front = self
+            .board
+            .front()
+            .filter(|_| self.fine().is_some())
+            .copied();
         let acked = self.board.acknowledge(to);
-        if let (Some(front), Some(fine)) = (front, &mut self.fine) {
+        if let (Some(front), Some(fine)) = (front, Rare::fine(&mut self.rare)) {
             // The RTT of the short SYN does not predict that of full segments on a slow link.
             if front.start > 0 || !fine.replaces_coarse() {
                 fine.on_ack(now, (to, self.board.max()), front.at, &acked);

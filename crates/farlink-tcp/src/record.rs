@@ -122,11 +122,19 @@ pub enum Mark {
     Undo,
     /// A tail loss probe was sent (RFC 8985, 7).
     TailProbe,
+    /// HyStart ended slow start because a train of ACKs was long.
+    AckTrain,
+    /// HyStart ended slow start because the delay increased.
+    DelayIncrease,
+    /// HyStart++ ended slow start after the rounds of conservative slow start.
+    ConservativeSlowStart,
+    /// SEARCH ended slow start because deliveries fell short.
+    Search,
 }
 
 impl Mark {
     /// Marks in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 12] = [
         Self::Timeout,
         Self::FastRetransmit,
         Self::Recovered,
@@ -135,6 +143,10 @@ impl Mark {
         Self::ZeroWindowProbe,
         Self::Undo,
         Self::TailProbe,
+        Self::AckTrain,
+        Self::DelayIncrease,
+        Self::ConservativeSlowStart,
+        Self::Search,
     ];
 
     /// Name in traces.
@@ -148,6 +160,10 @@ impl Mark {
             Self::ZeroWindowProbe => "zero_window_probe",
             Self::Undo => "undo",
             Self::TailProbe => "tail_probe",
+            Self::AckTrain => "slow_start_exit_ack_train",
+            Self::DelayIncrease => "slow_start_exit_delay",
+            Self::ConservativeSlowStart => "slow_start_exit_css",
+            Self::Search => "slow_start_exit_search",
         }
     }
 }
@@ -336,7 +352,15 @@ impl FrequentStats {
             | Record::Inner { .. }
             | Record::Limited(_)
             | Record::Delivered { .. }
-            | Record::Mark(Mark::Recovered | Mark::Established | Mark::Closed) => false,
+            | Record::Mark(
+                Mark::Recovered
+                | Mark::Established
+                | Mark::Closed
+                | Mark::AckTrain
+                | Mark::DelayIncrease
+                | Mark::ConservativeSlowStart
+                | Mark::Search,
+            ) => false,
         }
     }
 }

@@ -90,7 +90,7 @@ pub(crate) struct Sender {
 impl Sender {
     pub(crate) fn new(config: &Arc<Config>, isn: Seq) -> Self {
         let mut flight = Flight::new(config);
-        flight.fine = recovery::fine_timeout(config);
+        flight.set_fine(recovery::fine_timeout(config));
         let recovery = LossRecovery::new(config);
         if recovery.rack().is_some() {
             flight.board.order = Some(Box::default());

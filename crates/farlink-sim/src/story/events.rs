@@ -412,8 +412,19 @@ impl End<'_> {
             Mark::Closed => "The connection is closed.".to_owned(),
             Mark::ZeroWindowProbe => "A window probe asks whether the window is open.".to_owned(),
             Mark::TailProbe => "A tail loss probe leaves, because no ACK came.".to_owned(),
+            Mark::AckTrain => self.exit("a train of ACKs was long (HyStart)", cwnd?),
+            Mark::DelayIncrease => self.exit("the delay increased (HyStart)", cwnd?),
+            Mark::ConservativeSlowStart => {
+                self.exit("the delay increased five rounds ago (HyStart++)", cwnd?)
+            }
+            Mark::Search => self.exit("deliveries fell short (SEARCH)", cwnd?),
         };
         Some(self.line(time, text, sent))
+    }
+
+    /// Describes the end of slow start by a rule.
+    fn exit(&self, why: &str, cwnd: u64) -> String {
+        format!("Slow start ends at {} because {why}.", self.segments(cwnd))
     }
 
     /// Returns a clause about cwnd between two numbers of rows of the state.

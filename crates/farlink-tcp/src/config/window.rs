@@ -1,6 +1,6 @@
 //! Settings of the congestion window.
 
-use crate::congestion::ByteCounting;
+use crate::congestion::{ByteCounting, SlowStartExit};
 use crate::ratio::Ratio;
 
 /// Settings of the congestion window that apply to every algorithm.
@@ -24,6 +24,9 @@ pub struct WindowConfig {
     /// Growth of cwnd per ACK, for algorithms that grow by ACKs
     /// ([`crate::congestion::Input::ByteCounting`]).
     pub byte_counting: ByteCounting,
+    /// Rule that ends slow start before a loss, for algorithms that can follow one
+    /// ([`crate::congestion::Extras::slow_start`]).
+    pub slow_start: SlowStartExit,
     /// Restart from the initial window after an idle time of one RTO (RFC 5681, 4.1).
     pub idle_restart: bool,
     /// Halves cwnd in that restart once per RTO of idle time, down to the initial window, and
@@ -45,6 +48,7 @@ impl Default for WindowConfig {
             pacing: None,
             tso: false,
             byte_counting: ByteCounting::Off,
+            slow_start: SlowStartExit::Standard,
             idle_restart: true,
             idle_decay: false,
             lost_syns: 1,

@@ -9,9 +9,9 @@ use super::counting::AckCounting;
 use super::extras::access;
 use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Extras, InForce, Input, Loss, Parameter,
-    PeerWindow, Range, RecoveryWindow, Repair, Setting, Start, UndoReduction, Undone, Word,
-    half_flight,
+    Ack, Algorithm, CongestionControl, Context, Control, EndSlowStart, Extras, InForce, Input,
+    Loss, Parameter, PeerWindow, Range, RecoveryWindow, Repair, Setting, Start, UndoReduction,
+    Undone, Word, half_flight,
 };
 use crate::seq::Offset;
 use crate::time::Interval;
@@ -235,6 +235,7 @@ impl Adalr {
         recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             undo: access!(Self),
+            slow_start: access!(Self),
             peer_window: access!(Self),
             repair: access!(Self),
             ..Extras::NONE
@@ -450,6 +451,13 @@ impl CongestionControl for Adalr {
 
     fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
         self.cwnd = self.cwnd.min(initial_window);
+    }
+}
+
+impl EndSlowStart for Adalr {
+    fn end_slow_start(&mut self, window: u64) {
+        self.cwnd = window;
+        self.ssthresh = window;
     }
 }
 

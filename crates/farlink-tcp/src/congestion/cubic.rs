@@ -12,8 +12,8 @@ use super::hystart::{GROWTH_LIMIT, Growth, HyStart};
 use super::hystart_classic::Classic;
 use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
-    RecoveryWindow, Setting, Start, UndoReduction, Undone, Word,
+    Ack, Algorithm, CongestionControl, Context, Control, EndSlowStart, Extras, Input, Loss,
+    Parameter, Range, RecoveryWindow, Setting, Start, UndoReduction, Undone, Word,
 };
 use crate::config::Ratio;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
@@ -197,6 +197,7 @@ impl Cubic {
         recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             undo: access!(Self),
+            slow_start: access!(Self),
             ..Extras::NONE
         },
         build: |control, start| Box::new(Self::new(control, start)),
@@ -457,6 +458,14 @@ impl CongestionControl for Cubic {
         if let Some(segments) = &mut self.segments {
             segments.on_pause(cx.now, since_last);
         }
+    }
+}
+
+impl EndSlowStart for Cubic {
+    fn end_slow_start(&mut self, window: u64) {
+        self.collapse(window);
+        self.ssthresh = window;
+        self.cwnd_prior = Some(window);
     }
 }
 

@@ -10,8 +10,8 @@ mod tests;
 use super::extras::access;
 use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Extras, Feedback, Input, Loss,
-    MarkCounting, MarkReport, Parameter, Range, RecoveryWindow, Reno, Setting, Start,
+    Ack, Algorithm, CongestionControl, Context, Control, EndSlowStart, Extras, Feedback, Input,
+    Loss, MarkCounting, MarkReport, Parameter, Range, RecoveryWindow, Reno, Setting, Start,
     UndoReduction, Undone, Word,
 };
 use crate::seq::Offset;
@@ -71,6 +71,7 @@ impl Dctcp {
         recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             undo: access!(Self),
+            slow_start: access!(Self),
             marks: access!(Self),
             ..Extras::NONE
         },
@@ -149,6 +150,12 @@ impl CongestionControl for Dctcp {
 
     fn on_idle(&mut self, cx: &Context<'_>, initial_window: u64) {
         self.reno.on_idle(cx, initial_window);
+    }
+}
+
+impl EndSlowStart for Dctcp {
+    fn end_slow_start(&mut self, window: u64) {
+        self.reno.end_slow_start(window);
     }
 }
 

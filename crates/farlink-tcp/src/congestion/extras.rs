@@ -23,6 +23,8 @@ pub struct Extras {
     pub repair: Access<dyn Repair>,
     /// Dummy segments.
     pub dummies: Access<dyn DummySegments>,
+    /// End of slow start by a rule outside of the controller.
+    pub slow_start: Access<dyn EndSlowStart>,
 }
 
 impl Extras {
@@ -34,6 +36,7 @@ impl Extras {
         peer_window: Access::NONE,
         repair: Access::NONE,
         dummies: Access::NONE,
+        slow_start: Access::NONE,
     };
 }
 
@@ -99,6 +102,12 @@ pub trait Repair {
     /// Returns the maximum number of segments that one ACK may retransmit after a time-out, at
     /// least 1.
     fn retransmit_limit(&self) -> u32;
+}
+
+/// End of slow start that a controller carries out on request.
+pub trait EndSlowStart {
+    /// Sets cwnd and ssthresh to `window` bytes; congestion avoidance follows.
+    fn end_slow_start(&mut self, window: u64);
 }
 
 /// Access to one ability: downcasts a controller to the trait of the ability.
@@ -188,7 +197,7 @@ mod tests {
                         assert_eq!(measured, (there, there), "{} {}", algorithm.name, builder.name);
                     )*};
                 }
-                check!(undo rate marks peer_window repair dummies);
+                check!(undo rate marks peer_window repair dummies slow_start);
             }
         }
     }

@@ -10,8 +10,9 @@ use super::counting::AckCounting;
 use super::extras::access;
 use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, PACED_HEADERS,
-    Parameter, Range, RecoveryWindow, Setting, Start, UndoReduction, Undone, Word, half_flight,
+    Ack, Algorithm, CongestionControl, Context, Control, EndSlowStart, Extras, Input, Loss,
+    PACED_HEADERS, Parameter, Range, RecoveryWindow, Setting, Start, UndoReduction, Undone, Word,
+    half_flight,
 };
 use crate::seq::Offset;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
@@ -145,6 +146,7 @@ impl Hybla {
         recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             undo: access!(Self),
+            slow_start: access!(Self),
             ..Extras::NONE
         },
         build: |control, start| Box::new(Self::new(control, start)),
@@ -369,6 +371,13 @@ impl CongestionControl for Hybla {
         }
         let bits = 8 * u128::from(self.cwnd + self.cwnd / self.mss * u64::from(PACED_HEADERS));
         u64::try_from(bits * u128::from(NANOS_PER_SEC) / u128::from(srtt)).ok()
+    }
+}
+
+impl EndSlowStart for Hybla {
+    fn end_slow_start(&mut self, window: u64) {
+        self.set_window(window);
+        self.ssthresh = window;
     }
 }
 

@@ -6,6 +6,7 @@
 //! constants and details as in Linux' `tcp_cubic.c`.
 
 use super::{Ack, Context};
+use crate::record::Mark;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
@@ -30,6 +31,8 @@ pub(super) struct Classic {
     paced: bool,
     /// Set once HyStart has ended slow start.
     exited: bool,
+    /// Set if the delay ended slow start.
+    by_delay: bool,
 }
 
 /// Round: one window of data and its ACKs.
@@ -102,9 +105,19 @@ impl Classic {
         if round.samples < MIN_SAMPLES {
             round.samples += 1;
         } else if round_least > least + (least / 8).clamp(DELAY_MIN, DELAY_MAX) {
+            self.by_delay = !self.exited;
             self.exited = true;
         }
         self.exited
+    }
+
+    /// Returns the sign that ended slow start.
+    pub(super) fn sign(&self) -> Mark {
+        if self.by_delay {
+            Mark::DelayIncrease
+        } else {
+            Mark::AckTrain
+        }
     }
 }
 

@@ -27,6 +27,8 @@ mod peach;
 mod prague;
 mod recent;
 mod reno;
+mod search;
+mod slow_start;
 #[cfg(test)]
 mod undo_tests;
 mod unlimited;
@@ -45,7 +47,9 @@ pub use counting::ByteCounting;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use dummies::DummySegments;
-pub use extras::{Access, Extras, MarkCounting, PeerWindow, RateSampled, Repair, UndoReduction};
+pub use extras::{
+    Access, EndSlowStart, Extras, MarkCounting, PeerWindow, RateSampled, Repair, UndoReduction,
+};
 pub use hooks::{
     Ack, CongestionControl, Context, Feedback, InForce, Loss, MarkReport, RoundTrip, Undone,
 };
@@ -58,6 +62,8 @@ pub use metric::Metric;
 pub use peach::Peach;
 pub use prague::Prague;
 pub use reno::Reno;
+pub(crate) use slow_start::SlowStart;
+pub use slow_start::SlowStartExit;
 pub use unlimited::Unlimited;
 pub use vegas::Vegas;
 pub use westwood::{WESTWOOD, WESTWOOD_PLUS};
@@ -92,12 +98,19 @@ pub fn lookup(name: &str) -> Option<&'static Algorithm> {
 
 /// Builds the controller that `config` selects, for the MSS in use.
 pub(crate) fn build(config: &Config, mss: u32) -> Box<dyn CongestionControl> {
-    config.congestion.build(Start {
+    let start = Start {
         window: config.window.initial.bytes(mss),
         ssthresh: config.window.initial_ssthresh.unwrap_or(u64::MAX),
         byte_counting: config.window.byte_counting,
         paced: config.window.pacing.is_some(),
-    })
+    };
+    if config.window.slow_start == SlowStartExit::Standard {
+        return config.congestion.build(start);
+    }
+    // The rule of the connection replaces CUBIC's own; other controllers have no such parameter.
+    let mut control = config.congestion.clone();
+    let _ = control.set("hystart", Setting::Choice("off"));
+    control.build(start)
 }
 
 /// Returns whether the algorithm can undo a reduction of its window.

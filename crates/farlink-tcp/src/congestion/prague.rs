@@ -13,8 +13,8 @@ mod tests;
 use super::extras::access;
 use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Extras, Feedback, Input, Loss,
-    MarkCounting, MarkReport, PACED_HEADERS, Parameter, Range, RecoveryWindow, Reno, Setting,
+    Ack, Algorithm, CongestionControl, Context, Control, EndSlowStart, Extras, Feedback, Input,
+    Loss, MarkCounting, MarkReport, PACED_HEADERS, Parameter, Range, RecoveryWindow, Reno, Setting,
     Start, UndoReduction, Undone,
 };
 use crate::time::{Interval, NANOS_PER_SEC};
@@ -93,6 +93,7 @@ impl Prague {
         recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             undo: access!(Self),
+            slow_start: access!(Self),
             marks: access!(Self),
             ..Extras::NONE
         },
@@ -243,6 +244,13 @@ impl CongestionControl for Prague {
 
     fn pacing_rate(&self) -> Option<u64> {
         self.pacing_rate
+    }
+}
+
+impl EndSlowStart for Prague {
+    fn end_slow_start(&mut self, window: u64) {
+        self.reno.end_slow_start(window);
+        self.cwnd = window as f64;
     }
 }
 

@@ -3,8 +3,8 @@
 use super::counting::AckCounting;
 use super::extras::access;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
-    RecoveryWindow, Setting, Start, UndoReduction, Undone, half_flight,
+    Ack, Algorithm, CongestionControl, Context, Control, EndSlowStart, Extras, Input, Loss,
+    Parameter, Range, RecoveryWindow, Setting, Start, UndoReduction, Undone, half_flight,
 };
 use farlink_small::reference;
 
@@ -49,6 +49,7 @@ impl Reno {
         recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             undo: access!(Self),
+            slow_start: access!(Self),
             ..Extras::NONE
         },
         build: |control, start| Box::new(Self::new(control, start)),
@@ -140,6 +141,12 @@ impl CongestionControl for Reno {
 
     fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
         self.cwnd = self.cwnd.min(initial_window);
+    }
+}
+
+impl EndSlowStart for Reno {
+    fn end_slow_start(&mut self, window: u64) {
+        self.reduce_to(window);
     }
 }
 

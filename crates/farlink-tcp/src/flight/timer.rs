@@ -2,6 +2,7 @@
 
 use super::Flight;
 use crate::config::PartialAck;
+use crate::rto::fine::FineTimeout;
 use crate::time::{Instant, Interval};
 use crate::timers::Timer;
 
@@ -20,14 +21,12 @@ impl Flight {
     /// Returns Vegas' fine-grained time-out if it drives the retransmission timer.
     #[inline]
     fn fine_rto(&self) -> Option<Interval> {
-        self.fine.as_ref()?.rto()
+        self.fine()?.rto()
     }
 
     /// Returns whether a time-out retransmits only the first segment, as duplicate ACKs do.
     pub(crate) fn sends_front_at_timeout(&self) -> bool {
-        self.fine
-            .as_ref()
-            .is_some_and(|fine| fine.replaces_coarse())
+        self.fine().is_some_and(FineTimeout::replaces_coarse)
     }
 
     /// Returns the expiry time of a retransmission timer started at `now`.

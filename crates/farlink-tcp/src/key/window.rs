@@ -3,13 +3,24 @@
 use super::entry::{Idle, keys};
 use super::value::{Field, Kind, LIMIT, Value, Word, words};
 use crate::config::{ByteCounting, Config, CwndLimit, InitialWindow, Ratio};
-use crate::congestion::{Input, Setting, uses_input};
+use crate::congestion::{Input, Setting, SlowStartExit, uses_input};
 
 words! { CWND_LIMIT: CwndLimit {
     /// No bound (RFC 5681).
     "none" None,
     /// Largest window that the peer ever offered.
     "receive-window" ReceiveWindow,
+} }
+
+words! { SLOW_STARTS: SlowStartExit {
+    /// The congestion control's own rule.
+    "standard" Standard,
+    /// HyStart (Ha and Rhee 2011, as in Linux).
+    "hystart" HyStart,
+    /// HyStart++ (RFC 9406).
+    "hystart++" HyStartPlusPlus,
+    /// SEARCH (draft-chung-ccwg-search-09).
+    "search" Search,
 } }
 
 const COUNTINGS: &[Word] = &[Word("off", ""), Word("acks", ""), Word("unlimited", "")];
@@ -82,6 +93,12 @@ input!(
      not"
 );
 
+const ENDS: Idle = Idle {
+    counts: |c| c.congestion.algorithm().extras.slow_start.is_some(),
+    needs: "a congestion control whose slow start another rule can end: reno, cubic, westwood, \
+            westwood_plus, hybla, adalr, dctcp, prague, illinois or htcp",
+};
+
 const RELEASED: Idle = Idle {
     counts: |c| {
         let paces_itself = !uses_input(&c.congestion, Input::Pacing)
@@ -142,6 +159,11 @@ keys! {
         get |c| uses_input(&c.congestion, Input::ByteCounting).then_some(c.window.byte_counting.value());
         set |c, v| c.window.byte_counting = ByteCounting::of(v);
     }, needs "a congestion control that grows by ACKs, which vegas, bbr and unlimited do not";
+    /// Rule that ends slow start before a loss. "standard": the congestion control's own, which is a
+    /// loss, a mark or the threshold, and for CUBIC also `control.cubic.hystart`. "hystart": HyStart
+    /// as in Linux, by a train of ACKs or a delay, in every slow start. "hystart++" (RFC 9406) and
+    /// "search" (draft-chung-ccwg-search-09): in the first slow start only.
+    slow_start: Kind::Choice(SLOW_STARTS) => [window.slow_start], idle ENDS;
     /// Initial window: segments, or "rfc3390".
     initial_window: Kind::Or(&[RFC3390], &Kind::Count(1, 1_000_000)) => [window.initial],
         idle INITIAL_WINDOW;

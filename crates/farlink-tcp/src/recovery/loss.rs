@@ -75,6 +75,37 @@ impl Flight {
         self.bound_controller();
         let in_flight = self.at_most_window(in_flight);
         self.cc.on_loss(&context!(self, now, in_flight), &loss);
+        self.keep_slow_start_rule(false);
+    }
+
+    /// Handles an ACK in slow start by the rule that may end it before a loss.
+    #[cold]
+    pub(super) fn on_slow_start_ack(
+        &mut self,
+        now: Instant,
+        new: &NewAck,
+        recorder: &mut Recorder,
+    ) {
+        let cx = context!(self, now, new.in_flight);
+        let rule = self.rare.as_mut().and_then(|rare| rare.slow_start.as_mut());
+        let Some(rule) = rule else {
+            self.cc.on_ack(&cx, &new.ack);
+            return;
+        };
+        if let Some(mark) = rule.on_ack(&mut *self.cc, self.extras, &cx, &new.ack) {
+            recorder.emit(now, Record::Mark(mark));
+            self.keep_slow_start_rule(false);
+        }
+    }
+
+    /// Prepares the rule of slow start for the next slow start, or removes it.
+    #[inline]
+    pub(crate) fn keep_slow_start_rule(&mut self, timeout: bool) {
+        if let Some(rare) = &mut self.rare
+            && let Some(rule) = &rare.slow_start
+        {
+            rare.slow_start = rule.keep(timeout).map(Box::new);
+        }
     }
 
     /// Marks the first unacknowledged segment lost, reduces the controller's window, and begins a
@@ -102,6 +133,7 @@ impl Flight {
         let in_flight = self.at_most_window(in_flight);
         let cx = context!(self, now, in_flight);
         self.cc.on_congestion_mark(&cx, &front);
+        self.keep_slow_start_rule(false);
         if self.cc.cwnd() > before {
             self.cc.collapse(before); // the minimum window after a loss exceeds cwnd
         }

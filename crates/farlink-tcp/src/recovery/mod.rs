@@ -275,11 +275,15 @@ impl LossRecovery {
             flight.loss.limited_sent = 0;
             flight.end_repair(new);
             if !flight.loss.mark_echoed {
-                let cx = context!(flight, now, new.in_flight);
-                flight.cc.on_ack(&cx, &new.ack);
+                if flight.rare.is_some() && flight.cc.in_slow_start() {
+                    flight.on_slow_start_ack(now, new, recorder);
+                } else {
+                    let cx = context!(flight, now, new.in_flight);
+                    flight.cc.on_ack(&cx, &new.ack);
+                }
             }
         }
-        if flight.fine.is_some() {
+        if flight.fine().is_some() {
             vegas::after_new_ack(flight, now, recorder);
         }
         if let Self::NewReno(newreno) = self {

@@ -321,6 +321,7 @@ impl Rack {
             let in_flight = flight.at_most_window(before.in_flight);
             let cx = context!(flight, now, in_flight);
             flight.cc.on_loss(&cx, &Loss { sent_at });
+            flight.keep_slow_start_rule(false);
             let window = flight.cc.ssthresh().min(flight.cc.cwnd());
             let cx = context!(flight, now, flight.board.flight());
             flight.cc.on_recovered(&cx, window);

@@ -8,7 +8,7 @@
 use super::loss::NewAck;
 use crate::config::SnackForm;
 use crate::congestion::Loss;
-use crate::flight::{Flight, context};
+use crate::flight::{Flight, Rare, context};
 use crate::reason::Reason;
 use crate::record::{Mark, Recorder};
 use crate::snack::{ScpsCapabilities, Snack};
@@ -48,7 +48,7 @@ impl Flight {
         if !another {
             self.inflation = i64::from(self.loss.dup_acks) * i64::from(self.mss);
         }
-        if let Some(fine) = &mut self.fine {
+        if let Some(fine) = Rare::fine(&mut self.rare) {
             fine.check_again();
         }
         self.restart_timer_for_loss(now);

@@ -4,9 +4,10 @@
 //! the age of the first unacknowledged segment. If it exceeds the fine time-out, the segment is
 //! retransmitted at once. Three duplicate ACKs and the coarse RTO act as in Reno.
 
-use crate::flight::Flight;
+use crate::flight::{Flight, Rare};
 use crate::reason::Reason;
 use crate::record::{Mark, Recorder};
+use crate::rto::fine::FineTimeout;
 use crate::time::Instant;
 
 #[inline(never)] // keeps rare code out of the instruction cache
@@ -37,7 +38,7 @@ pub(super) fn on_dup_ack(flight: &mut Flight, now: Instant, recorder: &mut Recor
 /// segments of a window may be lost.
 #[inline(never)]
 pub(super) fn after_new_ack(flight: &mut Flight, now: Instant, recorder: &mut Recorder) {
-    if flight.fine.as_mut().is_some_and(|fine| fine.count_check()) && expired(flight, now) {
+    if Rare::fine(&mut flight.rare).is_some_and(FineTimeout::count_check) && expired(flight, now) {
         retransmit(flight, now, Reason::FineTimeout, recorder);
     }
 }
@@ -51,7 +52,7 @@ pub(crate) fn on_timeout(flight: &mut Flight, now: Instant, recorder: &mut Recor
 /// Returns whether the first unacknowledged segment has been in flight for longer than the fine
 /// time-out. False if a lost segment waits for retransmission.
 fn expired(flight: &mut Flight, now: Instant) -> bool {
-    let timeout = flight.fine.as_ref().and_then(|fine| fine.timeout());
+    let timeout = flight.fine().and_then(FineTimeout::timeout);
     match (timeout, flight.board.front()) {
         (Some(timeout), Some(front)) if now.since(front.at) > timeout => {
             flight.board.next_lost().is_none()
@@ -73,7 +74,7 @@ fn retransmit(flight: &mut Flight, now: Instant, sign: Reason, recorder: &mut Re
     let (in_flight, front) = (flight.flight_at_loss(), flight.front_loss(now));
     flight.reduce(now, in_flight, front, by_timer);
     flight.enter_recovery();
-    if let Some(fine) = &mut flight.fine {
+    if let Some(fine) = Rare::fine(&mut flight.rare) {
         if let Some(front) = flight.board.front() {
             fine.on_retransmission(*front);
         }

@@ -14,8 +14,8 @@ use super::extras::access;
 use super::fraction::Fraction;
 use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
-    RecoveryWindow, Setting, Start, UndoReduction, Undone, Word,
+    Ack, Algorithm, CongestionControl, Context, Control, EndSlowStart, Extras, Input, Loss,
+    Parameter, Range, RecoveryWindow, Setting, Start, UndoReduction, Undone, Word,
 };
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -138,6 +138,7 @@ impl Htcp {
         recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             undo: access!(Self),
+            slow_start: access!(Self),
             ..Extras::NONE
         },
         build: |control, start| Box::new(Self::new(control, start)),
@@ -353,6 +354,13 @@ impl CongestionControl for Htcp {
             self.epoch.since = (self.epoch.since + since_last).min(cx.now);
             (self.epoch.sample_start, self.epoch.sample_bytes) = (cx.now, 0);
         }
+    }
+}
+
+impl EndSlowStart for Htcp {
+    fn end_slow_start(&mut self, window: u64) {
+        self.window.set(window);
+        self.ssthresh = window;
     }
 }
 

@@ -13,8 +13,8 @@ use super::extras::access;
 use super::fraction::Fraction;
 use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
-    RecoveryWindow, Setting, Start, UndoReduction, Undone, Word,
+    Ack, Algorithm, CongestionControl, Context, Control, EndSlowStart, Extras, Input, Loss,
+    Parameter, Range, RecoveryWindow, Setting, Start, UndoReduction, Undone, Word,
 };
 use crate::seq::Offset;
 use crate::time::Interval;
@@ -114,6 +114,7 @@ impl Illinois {
         recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             undo: access!(Self),
+            slow_start: access!(Self),
             ..Extras::NONE
         },
         build: |control, start| Box::new(Self::new(control, start)),
@@ -337,6 +338,13 @@ impl CongestionControl for Illinois {
 
     fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
         self.window.set(self.window.bytes().min(initial_window));
+    }
+}
+
+impl EndSlowStart for Illinois {
+    fn end_slow_start(&mut self, window: u64) {
+        self.window.set(window);
+        self.ssthresh = window;
     }
 }
 

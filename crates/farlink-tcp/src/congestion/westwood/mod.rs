@@ -17,8 +17,8 @@ use super::counting::AckCounting;
 use super::extras::access;
 use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Extras, Input, Loss, Metric, Parameter, Range,
-    RecoveryWindow, Setting, Start, UndoReduction, Undone, Word,
+    Ack, Algorithm, CongestionControl, Context, EndSlowStart, Extras, Input, Loss, Metric,
+    Parameter, Range, RecoveryWindow, Setting, Start, UndoReduction, Undone, Word,
 };
 use crate::time::Interval;
 use estimator::{Estimator, Kernel};
@@ -57,6 +57,7 @@ pub static WESTWOOD: Algorithm = Algorithm {
     recovery_window: |_| RecoveryWindow::Ssthresh,
     extras: Extras {
         undo: access!(Westwood<Tustin>),
+        slow_start: access!(Westwood<Tustin>),
         ..Extras::NONE
     },
     build: |control, start| {
@@ -130,6 +131,7 @@ pub static WESTWOOD_PLUS: Algorithm = Algorithm {
     recovery_window: |_| RecoveryWindow::Ssthresh,
     extras: Extras {
         undo: access!(Westwood<dyn Estimator>),
+        slow_start: access!(Westwood<dyn Estimator>),
         ..Extras::NONE
     },
     build: |control, start| {
@@ -335,6 +337,14 @@ impl<E: Estimator + ?Sized> CongestionControl for Westwood<E> {
 
     fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
         self.cwnd = self.cwnd.min(initial_window);
+    }
+}
+
+impl<E: Estimator + ?Sized> EndSlowStart for Westwood<E> {
+    fn end_slow_start(&mut self, window: u64) {
+        self.counting.on_reduction();
+        self.cwnd = window;
+        self.ssthresh = window;
     }
 }
 
