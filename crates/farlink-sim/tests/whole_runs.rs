@@ -37,6 +37,7 @@ mod positions;
 mod prr;
 mod rack;
 mod send_buffer;
+mod slow_start;
 mod super_packets;
 mod udp;
 mod undo;

@@ -224,7 +224,7 @@ impl End<'_> {
         for row in 0..self.state.len() {
             let [cwnd, ssthresh] = ["cwnd", "ssthresh"].map(|column| self.state.at(row, column));
             let time = self.state.time(row);
-            if cwnd == NONE || self.has_loss_mark(time) {
+            if cwnd == NONE || self.mark_explains(time) {
                 base = None;
                 continue;
             }
@@ -260,12 +260,21 @@ impl End<'_> {
         lines
     }
 
-    fn has_loss_mark(&self, time: u64) -> bool {
+    /// Returns whether a mark at `time` explains the change of the window.
+    fn mark_explains(&self, time: u64) -> bool {
         (self.marks.until(time, false)..self.marks.until(time, true)).any(|row| {
             let kind = Mark::ALL.get(self.marks.at(row, "kind") as usize);
             matches!(
                 kind,
-                Some(Mark::Timeout | Mark::FastRetransmit | Mark::Undo)
+                Some(
+                    Mark::Timeout
+                        | Mark::FastRetransmit
+                        | Mark::Undo
+                        | Mark::AckTrain
+                        | Mark::DelayIncrease
+                        | Mark::ConservativeSlowStart
+                        | Mark::Search
+                )
             )
         })
     }
@@ -334,7 +343,7 @@ impl End<'_> {
             let [old, new] = values("cwnd");
             let [before, ssthresh] = values("ssthresh");
             let reduced = old != NONE && new < old && ssthresh != before && ssthresh == new;
-            reduced && !self.has_loss_mark(self.state.time(*row))
+            reduced && !self.mark_explains(self.state.time(*row))
         };
         let line = |row: usize| {
             let change = self.change(row, row + 1);

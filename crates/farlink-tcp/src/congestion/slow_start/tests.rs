@@ -169,3 +169,43 @@ fn only_hystart_survives_congestion() {
         }
     }
 }
+
+/// HyStart ends a slow start once, and again after a time-out.
+#[test]
+fn hystart_begins_anew_only_after_a_time_out() {
+    for (timeout, again) in [(false, None), (true, Some(Mark::AckTrain))] {
+        let mut driver = Driver::new("reno", SlowStartExit::HyStart, 60);
+        let gap = Interval::from_millis(1);
+        assert_eq!(driver.round(60, gap, 40), Some(Mark::AckTrain));
+        *driver.rule = driver.rule.keep(timeout).expect("a rule");
+        assert_eq!(driver.round(60, gap, 40), again);
+    }
+}
+
+/// The bins of `search/tests.rs`, in segments: slow start ends at bin 13. The target of 222 segments
+/// is above cwnd, which is 5 segments and the 13 of the ACKs before, and stays.
+#[test]
+fn search_never_raises_the_window() {
+    let mut driver = Driver::new("reno", SlowStartExit::Search, 5);
+    let estimator = RttEstimator::new(RtoConfig::default());
+    for i in 0..=13 {
+        let cx = Context {
+            now: Instant::ZERO + Interval::from_millis(35 * i + u64::from(i > 0)),
+            mss: MSS,
+            flight: 5 * MSS,
+            snd_una: 74 * MSS * i,
+            snd_max: (10_000 + 100 * i) * MSS,
+            rtt: &estimator,
+        };
+        let rtt = if i == 0 { 100 } else { 70 };
+        let ack = Ack {
+            bytes: MSS,
+            rtt_sample: None,
+            fine_rtt: Some(Interval::from_millis(rtt)),
+            cwnd_limited: true,
+        };
+        let mark = (driver.rule).on_ack(&mut *driver.cc, driver.extras, &cx, &ack);
+        assert_eq!(mark, (i == 13).then_some(Mark::Search), "{i}");
+    }
+    assert_eq!(driver.cc.ssthresh(), 18 * MSS);
+}
