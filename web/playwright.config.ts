@@ -10,7 +10,7 @@ export default defineConfig({
   outputDir: "../build/web-tests",
   fullyParallel: false,
   workers: 1,
-  // Parts of CI run beside each other on two processors: slowness is no failure.
+  // Parts of CI run side by side on two processors, so slowness is no failure.
   timeout: 90_000,
   expect: { timeout: 20_000 },
   reporter: [["list"]],

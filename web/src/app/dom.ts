@@ -32,7 +32,7 @@ export function fill(element: Element, ...children: Child[]): void {
   append(element, children);
 }
 
-/** Sets the text of an element if it differs, so that live regions announce changes alone. */
+/** Sets the text of an element if it differs, so that live regions announce only changes. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -45,7 +45,7 @@ export function uniqueId(prefix: string): string {
   return `${prefix}-${last}`;
 }
 
-/** Returns whether keys go to a text field, so that shortcuts of the page must not act. */
+/** Returns whether keys go to a text field, where shortcuts of the page must not act. */
 export function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement) return true;

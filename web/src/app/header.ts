@@ -5,12 +5,12 @@ import { fill, h, setText } from "./dom";
 import type { Laboratory } from "./laboratory";
 import { keepLook, type Look } from "./look";
 
-/** What the header acts on. */
+/** Parts of the page on which the header acts. */
 export interface Deck {
   app: Laboratory;
   pictures: Pictures;
   look: Look;
-  /** Writes the address of the experiment, and returns when it is there. */
+  /** Writes the experiment's address, and returns when it is written. */
   write: () => Promise<void>;
   relook: () => void;
   report: (text: string) => void;
@@ -189,7 +189,7 @@ function showText(text: string): void {
 /** Time for which a sentence stays (ms). */
 const NOTICE = 6000;
 
-/** Line about the newest runs, with the buttons that belong to it. */
+/** Line about the newest runs, with their buttons. */
 export class StatusBar {
   readonly #text = h("span", { class: "status-text" });
   readonly #bar = h("progress", {
@@ -228,7 +228,7 @@ export class StatusBar {
         this.#slow = undefined;
         this.#bar.hidden = this.#stop.hidden = true;
         const line = status.line === undefined ? "" : `line ${status.line}: `;
-        // What is wrong with an address stays above the runs that are shown in its place.
+        // An error in an address stays above the runs that are shown in its place.
         const noticed = status.kind === "idle" && performance.now() < this.#noticed;
         if (noticed) this.#noticed = Math.min(this.#noticed, performance.now() + NOTICE);
         if (!noticed) setText(this.#text, `${line}${status.text}`);
@@ -245,7 +245,8 @@ export class StatusBar {
     });
   }
 
-  /** Shows and announces a sentence; one about an address stays some seconds after the next runs. */
+  /** Shows and announces a sentence. A sentence about an address stays for some seconds after the
+   * next runs. */
   tell(text: string, stays = false): void {
     this.#noticed = stays ? Infinity : 0;
     setText(this.#text, text);

@@ -5,12 +5,13 @@ import type { App, AppState, Needs, Status } from "./panel";
 import { type Experiment, Runner, isAbort, statusOf } from "./runner";
 
 const MOST_UNDO = 200;
-/** Pause (ms) after which a change is an entry of its own in the history. */
+/** Pause (ms) after which a change becomes a separate entry of the history. */
 const SETTLES = 1200;
 /** TCPs of the page's first experiment. */
 const FIRST_TCPS = ["cubic", "bbr", "hybla"];
 const FIRST_SCENARIO = "geo-bursts";
-/** Span of time that the page shows first (s): the quick TCPs fill it, and the slow one goes on. */
+/** Span of time that the page shows first (s). The quick TCPs fill it, and the slow one exceeds it.
+ * */
 const FIRST_SPAN = 40;
 
 /** State, runs and history of the page. */
@@ -37,7 +38,7 @@ export class Laboratory implements App {
   #settled: Experiment | undefined;
   #edits: Promise<void> = Promise.resolve();
   #waiting = new Map<string, string | null>();
-  /** Number of texts that replaced another: edits of the text before are dropped. */
+  /** Number of texts that replaced another text. Edits of a replaced text are dropped. */
   #replaced = 0;
   /** Time of the change that an edit is for (performance.now). */
   #asked: number | undefined;
@@ -102,7 +103,8 @@ export class Laboratory implements App {
     this.#runner.runOn();
   }
 
-  /** Edits follow each other, and those that wait are one edit: a drag asks for many. */
+  /** Edits run one after the other. Waiting edits are joined to one, because a drag requests many.
+   * */
   set(edits: [string, string | null][]): Promise<void> {
     this.#asked ??= performance.now();
     for (const [path, value] of edits) {
@@ -126,7 +128,7 @@ export class Laboratory implements App {
         before = this.#state.toml;
         toml = await this.engine.edit(before, edits);
         if (replaced !== this.#replaced) return;
-        // A text that was typed meanwhile is edited in turn.
+        // Text that was typed meanwhile is edited too.
       } while (before !== this.#state.toml);
       this.#asked = asked;
       this.update({ toml });
@@ -139,7 +141,7 @@ export class Laboratory implements App {
     }
   }
 
-  /** Drops the edits that wait: they are for the text that is replaced. */
+  /** Drops the waiting edits, because they belong to the replaced text. */
   #dropEdits(): void {
     this.#replaced += 1;
     this.#waiting.clear();
@@ -166,7 +168,7 @@ export class Laboratory implements App {
     for (const call of this.#onSettled) call();
   }
 
-  /** Shows the experiment that an address asks for. */
+  /** Shows the experiment of an address. */
   async start(start: Start): Promise<void> {
     if (start.kind === "shared") this.#replace(stateOf(await this.#changed(start.shared)));
     else if (start.kind === "scenario") {

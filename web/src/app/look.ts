@@ -1,4 +1,4 @@
-/** Choice of colours and size, kept from visit to visit where the browser allows it. */
+/** Choice of colours and size, stored between visits if the browser allows it. */
 export interface Look {
   theme: "auto" | "light" | "dark";
   projector: boolean;
@@ -13,7 +13,7 @@ export function loadLook(): Look {
     if (kept.theme === "light" || kept.theme === "dark") look.theme = kept.theme;
     look.projector = kept.projector === true;
   } catch {
-    // A page without storage, or with a damaged entry, begins as if for the first time.
+    // Without storage, or with a damaged entry, the page begins as at the first visit.
   }
   return look;
 }
@@ -22,7 +22,7 @@ export function keepLook(look: Look): void {
   try {
     localStorage.setItem(PLACE, JSON.stringify(look));
   } catch {
-    // The choice holds for this visit alone.
+    // The choice is valid for this visit only.
   }
 }
 

@@ -15,7 +15,7 @@ import { MeasuresTable } from "./measures";
 import type { Panel } from "./panel";
 
 export interface MountOptions {
-  /** State to begin with instead of that of the address; the address then stays as it is. */
+  /** Initial state in place of the address's state; the address then stays unchanged. */
   start?: Start;
 }
 

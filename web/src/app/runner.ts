@@ -1,7 +1,7 @@
 import { type Engine, type Run, ScenarioError, TooLongError } from "../engine";
 import type { Needs, Status } from "./panel";
 
-/** What is run: a change of any part makes another experiment. */
+/** Parts of a run; a change of any part makes another experiment. */
 export interface Experiment {
   toml: string;
   tcps: string[];
@@ -11,7 +11,8 @@ export interface Experiment {
 /** Bound on the events of a run: some seconds of work. The status bar offers ten times as many. */
 const MOST_EVENTS = 20_000_000;
 const MOST_BYTES = 800_000_000;
-/** Time (ms) for which a run may finish although a newer one waits: a drag shows pictures meanwhile. */
+/** Time (ms) for which a run may continue although a newer one waits, so that a drag shows pictures
+ * meanwhile. */
 const PATIENCE = 90;
 
 interface Job {
@@ -78,7 +79,7 @@ export class Runner {
       return;
     }
     const current = this.#current;
-    // A change comes first; its run asks for the missing tables when it ends.
+    // A change comes first. Its run requests the missing tables when it ends.
     if (asked === undefined && (this.#waiting ?? current).asked !== undefined) return;
     this.#waiting = job;
     if (current.asked === undefined) {
@@ -92,7 +93,7 @@ export class Runner {
     }, PATIENCE);
   }
 
-  /** Cancels the current runs; their pictures stay those of before. */
+  /** Cancels the current runs. Their pictures stay those of the earlier runs. */
   stop(): void {
     this.#waiting = undefined;
     this.#current?.abort.abort();

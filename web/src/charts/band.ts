@@ -11,8 +11,8 @@ export interface Events {
 }
 
 /**
- * Lane of what limits a sender: in each column of pixels the shares of its time, and above it ticks
- * of time-outs (tall) and fast retransmits (short).
+ * Lane of a sender's limits. Each column of pixels shows the shares of its time, with ticks of
+ * time-outs (tall) and fast retransmits (short) above.
  */
 export function limitLane(
   label: string,

@@ -23,8 +23,9 @@ interface Touch {
 const DRAG = 5;
 
 /**
- * Adds wheel, pinch and drag: a drag chooses a span, with Shift or by touch it moves the span; two
- * fingers zoom; Ctrl and the wheel zoom, and the wheel alone does while the picture has the focus.
+ * Adds wheel, pinch and drag. A drag chooses a span; with Shift or by touch it moves the span. Two
+ * fingers zoom, and so do Ctrl and the wheel. The wheel alone zooms while the picture has the
+ * focus.
  */
 export function addGestures(target: Target): void {
   const { element, view } = target;

@@ -2,7 +2,7 @@ import type { Frame, Layer } from "./picture";
 import type { Pen, Surface } from "./surface";
 import { extent, joinStrokes, lowerBound, thinCurve } from "./thin";
 
-/** Curve that holds each value until the next (a step function), or joins points by lines. */
+/** Curve that keeps each value until the next (a step function), or joins points by lines. */
 export function curve(
   time: Float64Array,
   value: Float64Array,
@@ -73,7 +73,7 @@ const MOST_LETTERS = 40;
 /** Number of crosses above which each is smaller. */
 const CROWD = 80;
 
-/** Crosses, or letters, at points; one a pixel at most. */
+/** Crosses, or letters, at points, at most one per pixel. */
 export function marks(
   time: Float64Array,
   value: Float64Array,

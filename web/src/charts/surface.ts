@@ -187,7 +187,7 @@ export class SvgSurface implements Surface {
   }
 }
 
-/** Characters that XML has not, not even escaped. */
+/** Characters that XML does not allow, not even escaped. */
 // eslint-disable-next-line no-control-regex
 const CONTROLS = /[\u0000-\u0008\u000B\u000C\u000E-\u001F]/g;
 const MARKS: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };

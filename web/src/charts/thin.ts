@@ -28,7 +28,7 @@ export function lowerBound(time: Float64Array, at: number, from = 0, to = time.l
 export function stepAt(time: Float64Array, value: Float64Array, at: number): number {
   const index = lowerBound(time, at);
   if (index < time.length && time[index] === at) {
-    // Several rows may have this time; the last one holds.
+    // If several rows have this time, the last row is valid.
     let last = index;
     while (last + 1 < time.length && time[last + 1] === at) last += 1;
     return value[last]!;

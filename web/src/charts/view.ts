@@ -64,7 +64,7 @@ export class TimeView {
     if (at > to) this.show(at - 0.9 * (to - from), at + 0.1 * (to - from));
   }
 
-  /** Acts on a key; returns whether the key has a meaning here. */
+  /** Acts on a key; returns whether the key has a function here. */
   key(event: KeyboardEvent): boolean {
     const [from, to] = this.span();
     const { time } = this.#app.state();

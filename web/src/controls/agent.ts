@@ -72,7 +72,7 @@ export class AgentControl {
 
   #write(kind: string, node: string, link: string): void {
     const app = this.#app;
-    // A list that keeps the focus is not made anew, so that the agents may be others by now.
+    // A list with the focus is not rebuilt, so the agents may have changed meanwhile.
     const number = this.#agents.findIndex((a) => a.at === node && a.wireless === link);
     const base = `agents.${number}`;
     const done = () => this.#settle();

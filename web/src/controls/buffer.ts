@@ -48,7 +48,7 @@ export class BufferControl {
     const base = `links.${place.link}.down.queue`;
     // A resolved scenario has bytes in place of bandwidth-delay products.
     const bdp = await this.#app.engine.value(toml, `${base}.bdp`).catch(() => undefined);
-    // Workers answer side by side: a newer text may have its answer already.
+    // Workers answer in any order, so the answer to a newer text may have arrived already.
     if (turn !== this.#turn) return;
     const queue = at(resolved, base);
     const table = typeof queue === "object" && queue !== null ? queue : {};

@@ -54,7 +54,7 @@ export class Editor {
     if (document.activeElement === this.#text) {
       this.#text.setSelectionRange(selectionStart, selectionEnd);
     }
-    // The assignment lays out the page, so that it happens only where it changes something.
+    // The assignment causes a layout of the page, so it is made only if it changes something.
     if (scrollTop !== 0) this.#text.scrollTop = scrollTop;
     this.#count();
   }

@@ -170,7 +170,7 @@ export class Controls {
     for (const [control, slider] of this.#sliders) {
       const value = control.read(resolved, place);
       slider.show(value);
-      // A key that this scenario has no place for, such as the size of a flow without an end.
+      // Key without a place in this scenario, such as the size of an endless flow.
       const absent = value === undefined && control.none === undefined;
       slider.element.hidden = absent && !["burst", "fade-period"].includes(control.name);
       slider.disable(absent);
