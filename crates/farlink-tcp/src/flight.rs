@@ -97,7 +97,11 @@ impl Flight {
         let extras = &config.congestion.algorithm().extras;
         let mut board = Scoreboard::default();
         if extras.rate.is_some() {
-            board.rate = Some(Box::<RateSampler>::default());
+            let mut rate = Box::<RateSampler>::default();
+            if extras.losses.is_some() {
+                rate.keep_lost_segments();
+            }
+            board.rate = Some(rate);
         }
         Self {
             mss: config.mss,

@@ -36,6 +36,12 @@ pub struct RateSample {
     pub prior_delivered_ce: u64,
     /// Bytes that this ACK reports as marked.
     pub newly_marked: u64,
+    /// Bytes in the network when the newest segment of this ACK was sent, that segment included.
+    pub tx_in_flight: u64,
+    /// Bytes marked lost since the newest segment of this ACK was sent.
+    pub lost_since: u64,
+    /// Set if the peer reports data by SACK, so that several losses per round trip are detected.
+    pub selective: bool,
     /// Bytes in the network before this ACK.
     pub prior_flight: u64,
     /// Bytes in the network after this ACK, without those marked lost.
@@ -50,9 +56,24 @@ impl RateSample {
     }
 }
 
+/// Segment that was marked lost, with the state of the connection when it was last sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LostSegment {
+    /// Length in bytes.
+    pub len: u64,
+    /// Bytes in the network when the segment was sent, the segment included.
+    pub tx_in_flight: u64,
+    /// Bytes marked lost since the segment was sent, the segment included.
+    pub lost_since: u64,
+    /// Set if the application, not the network, limited the sender when the segment was sent.
+    pub app_limited: bool,
+}
+
 /// State of the connection when a segment was last sent.
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
+    in_flight: u64,
+    lost: u64,
     delivered: u64,
     delivered_ce: u64,
     delivered_at: Instant,
@@ -91,11 +112,30 @@ pub(crate) struct RateSampler {
     lost: u64,
     newly_marked: u64,
     delivered_ce: u64,
+    /// Segments marked lost since they were last taken; `None` if the controller does not ask.
+    lost_segments: Option<Vec<LostSegment>>,
 }
 
 impl RateSampler {
-    fn stamp(&self) -> Stamp {
+    /// Keeps lost segments, for a controller that asks for each.
+    pub(crate) fn keep_lost_segments(&mut self) {
+        self.lost_segments = Some(Vec::new());
+    }
+
+    /// Returns the segments marked lost since the last call, and the bytes delivered so far.
+    pub(crate) fn take_lost_segments(&mut self) -> Option<(Vec<LostSegment>, u64)> {
+        let segments = self
+            .lost_segments
+            .as_mut()
+            .filter(|list| !list.is_empty())?;
+        let delivered = self.delivered + self.newly_delivered;
+        Some((std::mem::take(segments), delivered))
+    }
+
+    fn stamp(&self, in_flight: u64) -> Stamp {
         Stamp {
+            in_flight,
+            lost: self.lost,
             delivered: self.delivered,
             delivered_ce: self.delivered_ce,
             delivered_at: self.delivered_at,
@@ -106,18 +146,18 @@ impl RateSampler {
     }
 
     /// Stores the state at the transmission of a new segment; `idle` is set if nothing else is in
-    /// flight (3.2).
-    pub(crate) fn on_sent(&mut self, idle: bool, now: Instant) {
+    /// flight (3.2). `in_flight` is the bytes in the network with this segment.
+    pub(crate) fn on_sent(&mut self, idle: bool, now: Instant, in_flight: u64) {
         if idle {
             self.first_sent_at = now;
             self.delivered_at = now;
         }
-        self.stamps.push_back(self.stamp());
+        self.stamps.push_back(self.stamp(in_flight));
     }
 
-    /// Stores the state at the retransmission of record `i`.
-    pub(crate) fn on_retransmit(&mut self, i: usize) {
-        self.stamps[i] = self.stamp();
+    /// Stores the state at the retransmission of record `i`, with `in_flight` bytes in the network.
+    pub(crate) fn on_retransmit(&mut self, i: usize, in_flight: u64) {
+        self.stamps[i] = self.stamp(in_flight);
     }
 
     /// Counts the delivery of record `i`, of `len` bytes up to `end`, last sent at `sent_at`.
@@ -160,10 +200,19 @@ impl RateSampler {
         self.stamps.pop_front();
     }
 
-    /// Counts `len` bytes marked lost.
-    pub(crate) fn on_lost(&mut self, len: u64) {
+    /// Counts `len` bytes of record `i` marked lost.
+    pub(crate) fn on_lost(&mut self, i: usize, len: u64) {
         self.newly_lost += len;
         self.lost += len;
+        if let Some(segments) = &mut self.lost_segments {
+            let stamp = &self.stamps[i];
+            segments.push(LostSegment {
+                len,
+                tx_in_flight: stamp.in_flight,
+                lost_since: self.lost - stamp.lost,
+                app_limited: stamp.app_limited,
+            });
+        }
     }
 
     /// Counts `len` bytes that the current ACK reports as marked.
@@ -215,6 +264,9 @@ impl RateSampler {
             delivered_ce: self.delivered_ce,
             prior_delivered_ce: self.delivered_ce,
             newly_marked,
+            tx_in_flight: 0,
+            lost_since: 0,
+            selective: false,
             prior_flight: 0,
             flight: 0,
         };
@@ -224,6 +276,8 @@ impl RateSampler {
             sample.prior_delivered = stamp.delivered;
             sample.prior_delivered_ce = stamp.delivered_ce;
             sample.app_limited = stamp.app_limited;
+            sample.tx_in_flight = stamp.in_flight;
+            sample.lost_since = self.lost - stamp.lost;
             if newest.once {
                 let rtt = now.since(newest.sent_at);
                 sample.rtt = Some(rtt);
@@ -269,7 +323,7 @@ mod tests {
     fn rate_is_delivered_bytes_per_longer_of_send_and_ack_time() {
         let mut rate = RateSampler::default();
         for i in 0..3 {
-            rate.on_sent(i == 0, at(10 * i)); // 10 ms apart
+            rate.on_sent(i == 0, at(10 * i), 1000); // 10 ms apart
         }
         let first = ack(&mut rate, 1000, at(0), at(100));
         assert_eq!(
@@ -285,7 +339,7 @@ mod tests {
         assert_eq!(third.interval, Some(Interval::from_millis(140)));
         assert!((third.rate().unwrap() - 3000.0 / 0.14).abs() < 1e-6);
         // A segment sent after an idle time restarts the clocks.
-        rate.on_sent(true, at(1000));
+        rate.on_sent(true, at(1000), 1000);
         let idle = ack(&mut rate, 4000, at(1000), at(1100));
         assert_eq!(idle.interval, Some(Interval::from_millis(100)));
         assert_eq!(idle.prior_delivered, 3000);
@@ -295,12 +349,12 @@ mod tests {
     #[test]
     fn marked_bytes_are_counted_from_the_sending_of_the_newest_segment() {
         let mut rate = RateSampler::default();
-        rate.on_sent(true, at(0));
+        rate.on_sent(true, at(0), 1000);
         rate.on_marked(1000);
         let first = ack(&mut rate, 1000, at(0), at(100));
         let marked = |s: &RateSample| (s.newly_marked, s.prior_delivered_ce, s.delivered_ce);
         assert_eq!(marked(&first), (1000, 0, 1000));
-        rate.on_sent(true, at(200));
+        rate.on_sent(true, at(200), 1000);
         rate.on_marked(500);
         assert_eq!(rate.finish_ack(at(250)), None);
         rate.on_marked(200);
@@ -312,10 +366,10 @@ mod tests {
     fn a_compressed_burst_of_acks_does_not_raise_the_rate() {
         // Segments sent 50 ms apart and acknowledged within 2 ms: the sending time is the longer.
         let mut rate = RateSampler::default();
-        rate.on_sent(true, at(0));
+        rate.on_sent(true, at(0), 1000);
         ack(&mut rate, 1000, at(0), at(100));
         for i in 0..4 {
-            rate.on_sent(i == 0, at(200 + 50 * i));
+            rate.on_sent(i == 0, at(200 + 50 * i), 1000);
         }
         for i in 0..3 {
             ack(&mut rate, 2000 + 1000 * i, at(200 + 50 * i), at(460 + i));
@@ -328,10 +382,10 @@ mod tests {
     #[test]
     fn no_rate_is_given_below_the_least_rtt() {
         let mut rate = RateSampler::default();
-        rate.on_sent(true, at(0));
+        rate.on_sent(true, at(0), 1000);
         ack(&mut rate, 1000, at(0), at(100));
-        rate.on_sent(true, at(200));
-        rate.on_retransmit(0); // at 205 ms, and the ACK of the first copy arrives
+        rate.on_sent(true, at(200), 1000);
+        rate.on_retransmit(0, 1000); // at 205 ms, and the ACK of the first copy arrives
         rate.on_delivered(0, (1000, 2000), at(205), false);
         rate.pop_front();
         let sample = rate.finish_ack(at(210)).unwrap();
@@ -341,9 +395,9 @@ mod tests {
     #[test]
     fn samples_are_app_limited_until_the_pause_is_acknowledged() {
         let mut rate = RateSampler::default();
-        rate.on_sent(true, at(0));
+        rate.on_sent(true, at(0), 1000);
         rate.mark_app_limited(1000);
-        rate.on_sent(false, at(50));
+        rate.on_sent(false, at(50), 1000);
         assert!(!ack(&mut rate, 1000, at(0), at(100)).app_limited);
         assert!(rate.is_app_limited()); // 1000 delivered, the mark is at 1000
         assert!(ack(&mut rate, 2000, at(50), at(150)).app_limited);
@@ -353,13 +407,13 @@ mod tests {
     #[test]
     fn sacked_bytes_and_losses_count_once() {
         let mut rate = RateSampler::default();
-        rate.on_sent(true, at(0));
-        rate.on_sent(false, at(1));
+        rate.on_sent(true, at(0), 1000);
+        rate.on_sent(false, at(1), 1000);
         rate.on_delivered(1, (1000, 2000), at(1), true);
-        rate.on_lost(1000);
+        rate.on_lost(0, 1000);
         let sack = rate.finish_ack(at(100)).unwrap();
         assert_eq!((sack.newly_delivered, sack.newly_lost), (1000, 1000));
-        rate.on_retransmit(0);
+        rate.on_retransmit(0, 1000);
         rate.on_delivered(0, (1000, 1000), at(100), false);
         rate.pop_front();
         rate.on_delivered(0, (1000, 2000), at(1), true);

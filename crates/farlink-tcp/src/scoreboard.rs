@@ -196,7 +196,8 @@ impl Scoreboard {
     #[inline(always)] // called for each segment sent
     pub(crate) fn sent(&mut self, len: u32, now: Instant) {
         if let Some(rate) = &mut self.rate {
-            rate.on_sent(self.segments.is_empty(), now);
+            let in_flight = self.max - self.una - self.sacked - self.lost + self.retransmitted;
+            rate.on_sent(self.segments.is_empty(), now, in_flight + u64::from(len));
         }
         let index = self.first + self.segments.len() as u64;
         self.segments.push_back(Sent {
@@ -437,7 +438,8 @@ impl Scoreboard {
                 self.lost += u64::from(s.len);
                 self.losses += u64::from(s.len);
                 if let Some(rate) = &mut self.rate {
-                    rate.on_lost(u64::from(s.len));
+                    let i = (self.scanned_to - self.first) as usize;
+                    rate.on_lost(i, u64::from(s.len));
                 }
             }
             self.scanned_to += 1;
@@ -449,11 +451,11 @@ impl Scoreboard {
     /// Tahoe's fast retransmit.
     pub(crate) fn lose_all(&mut self) {
         self.clear_reneged();
-        for s in &mut self.segments {
+        for (i, s) in self.segments.iter_mut().enumerate() {
             if !s.is(SACKED) {
                 let newly_lost = !s.is(LOST) || s.is(RETX);
                 if let Some(rate) = self.rate.as_mut().filter(|_| newly_lost) {
-                    rate.on_lost(u64::from(s.len));
+                    rate.on_lost(i, u64::from(s.len));
                 }
                 s.state = (s.state & EVER_RETX) | LOST;
             }
@@ -505,7 +507,7 @@ impl Scoreboard {
                 self.lost += len;
                 self.losses += len;
                 if let Some(rate) = &mut self.rate {
-                    rate.on_lost(len);
+                    rate.on_lost(0, len);
                 }
             }
             if s.is(RETX) {
@@ -545,7 +547,7 @@ impl Scoreboard {
                     self.lost += len;
                     self.losses += len;
                     if let Some(rate) = &mut self.rate {
-                        rate.on_lost(len);
+                        rate.on_lost(i, len);
                     }
                 }
                 s.state = (s.state & EVER_RETX) | LOST;
@@ -644,8 +646,9 @@ impl Scoreboard {
         if let Some(order) = &mut self.order {
             order.sent(now, end, self.first + i as u64);
         }
+        let in_flight = self.pipe();
         if let Some(rate) = &mut self.rate {
-            rate.on_retransmit(i);
+            rate.on_retransmit(i, in_flight);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::config::{
     RtoAlgorithm, RtoConfig, SnackForm, WindowConfig,
 };
 use crate::congestion::{
-    Adalr, Bbr, Control, Copa, Cubic, Dctcp, Htcp, Hybla, Illinois, LEDBAT, LEDBAT_PLUS_PLUS,
+    Adalr, Bbr, Bbr3, Control, Copa, Cubic, Dctcp, Htcp, Hybla, Illinois, LEDBAT, LEDBAT_PLUS_PLUS,
     Peach, Prague, Reno, Setting, Unlimited, Vegas, WESTWOOD, WESTWOOD_PLUS,
 };
 use crate::status::WORDS;
@@ -357,6 +357,27 @@ pub static VARIANTS: &[Variant] = &[
                 rack: Some(RackConfig::default()),
             },
             congestion: Control::new(&Bbr::ALGORITHM),
+            limited_transmit: true,
+            restart_on_retransmit: true,
+            window: WindowConfig {
+                idle_restart: false,
+                ..WindowConfig::default()
+            },
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "bbr3",
+        summary: "BBR version 3: the path model of BBR, bounded by losses",
+        source: "draft-ietf-ccwg-bbr-06 (2026), RFC 6675, RFC 8985",
+        config: || Config {
+            // As with `bbr`, RACK detects lost retransmissions.
+            recovery: Recovery::Sack {
+                rescue: true,
+                prr: None,
+                rack: Some(RackConfig::default()),
+            },
+            congestion: Control::new(&Bbr3::ALGORITHM),
             limited_transmit: true,
             restart_on_retransmit: true,
             window: WindowConfig {

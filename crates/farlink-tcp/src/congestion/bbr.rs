@@ -5,11 +5,11 @@
 //! this bandwidth times the least RTT. Section numbers are those of the draft. The order of steps,
 //! and what the draft leaves open, follow Linux's tcp_bbr.c.
 
-mod aggregation;
 mod model;
 mod policer;
 
 use super::PACED_HEADERS;
+use super::aggregation::{Aggregation, WINDOW_ROUNDS};
 use super::extras::access;
 use super::metric::metric;
 use super::{
@@ -18,7 +18,6 @@ use super::{
 };
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
-use aggregation::Aggregation;
 use farlink_small::reference;
 use model::{BandwidthFilter, FullPipe, MinRtt, Round};
 use policer::{Finding, Policer, Totals};
@@ -410,13 +409,8 @@ impl Bbr {
             let policed = self.policer.as_ref().and_then(Policer::rate);
             let rate = policed.unwrap_or_else(|| self.bandwidth.max());
             let bounds = (self.cwnd, cx.mss);
-            aggregation.on_ack(
-                cx.now,
-                self.round.start,
-                rate,
-                sample.newly_delivered,
-                bounds,
-            );
+            let rounds = self.round.start.then_some(WINDOW_ROUNDS);
+            aggregation.on_ack(cx.now, rounds, rate, sample.newly_delivered, bounds);
         }
     }
 

@@ -2,8 +2,8 @@
 //! description lists its abilities in [`Extras`].
 
 use super::{
-    Ack, CongestionControl, Context, DummySegments, Feedback, InForce, MarkReport, RateSample,
-    Undone,
+    Ack, CongestionControl, Context, DummySegments, Feedback, InForce, LostSegment, MarkReport,
+    RateSample, Undone,
 };
 use crate::time::Interval;
 use std::fmt;
@@ -15,6 +15,8 @@ pub struct Extras {
     pub undo: Access<dyn UndoReduction>,
     /// Path model fed by delivery-rate samples.
     pub rate: Access<dyn RateSampled>,
+    /// Response to each lost segment; needs `rate`.
+    pub losses: Access<dyn LossSampled>,
     /// Response to the share of marked data.
     pub marks: Access<dyn MarkCounting>,
     /// Use of the window that the peer advertises.
@@ -32,6 +34,7 @@ impl Extras {
     pub const NONE: Self = Self {
         undo: Access::NONE,
         rate: Access::NONE,
+        losses: Access::NONE,
         marks: Access::NONE,
         peer_window: Access::NONE,
         repair: Access::NONE,
@@ -64,6 +67,14 @@ pub trait RateSampled {
     /// Handles the restart of an application-limited flow: new data is about to be sent and nothing
     /// is in flight.
     fn on_transmit_start(&mut self, cx: &Context<'_>);
+}
+
+/// A path model fed by each lost segment.
+pub trait LossSampled {
+    /// Processes the segments marked lost since the last call, in order. Called just before
+    /// [`RateSampled::on_rate_sample`]. `delivered` is the bytes delivered since the connection
+    /// began.
+    fn on_segments_lost(&mut self, cx: &Context<'_>, segments: &[LostSegment], delivered: u64);
 }
 
 /// Response to the share of marked data, in place of one response per window of data (RFC 8257, RFC
@@ -197,7 +208,7 @@ mod tests {
                         assert_eq!(measured, (there, there), "{} {}", algorithm.name, builder.name);
                     )*};
                 }
-                check!(undo rate marks peer_window repair dummies slow_start);
+                check!(undo rate losses marks peer_window repair dummies slow_start);
             }
         }
     }

@@ -6,8 +6,10 @@
 //! changes the window.
 
 mod adalr;
+mod aggregation;
 mod algorithm;
 mod bbr;
+mod bbr3;
 mod copa;
 mod counting;
 mod cubic;
@@ -42,13 +44,15 @@ pub use algorithm::{
     Algorithm, Control, Input, Parameter, Range, RecoveryWindow, Setting, SettingError, Start,
 };
 pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use copa::Copa;
 pub use counting::ByteCounting;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use dummies::DummySegments;
 pub use extras::{
-    Access, EndSlowStart, Extras, MarkCounting, PeerWindow, RateSampled, Repair, UndoReduction,
+    Access, EndSlowStart, Extras, LossSampled, MarkCounting, PeerWindow, RateSampled, Repair,
+    UndoReduction,
 };
 pub use hooks::{
     Ack, CongestionControl, Context, Feedback, InForce, Loss, MarkReport, RoundTrip, Undone,
@@ -68,7 +72,7 @@ pub use unlimited::Unlimited;
 pub use vegas::Vegas;
 pub use westwood::{WESTWOOD, WESTWOOD_PLUS};
 
-pub use crate::rate::RateSample;
+pub use crate::rate::{LostSegment, RateSample};
 
 /// All algorithms, in the order of the documentation.
 pub static ALGORITHMS: &[&Algorithm] = &[
@@ -82,6 +86,7 @@ pub static ALGORITHMS: &[&Algorithm] = &[
     &Adalr::ALGORITHM,
     &Peach::ALGORITHM,
     &Bbr::ALGORITHM,
+    &Bbr3::ALGORITHM,
     &Dctcp::ALGORITHM,
     &Prague::ALGORITHM,
     &Illinois::ALGORITHM,

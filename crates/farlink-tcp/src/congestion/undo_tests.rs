@@ -93,7 +93,7 @@ fn undo<'a>(extras: &Extras, cc: &'a mut dyn CongestionControl) -> &'a mut dyn U
 fn growth_after_an_undo_equals_that_without_a_loss() {
     for algorithm in ALGORITHMS {
         let control = Control::new(algorithm);
-        if !can_undo(&control) || ["bbr", "copa"].contains(&algorithm.name) {
+        if !can_undo(&control) || ["bbr", "bbr3", "copa"].contains(&algorithm.name) {
             continue;
         }
         for ssthresh in [u64::MAX, 20 * MSS] {
@@ -162,10 +162,10 @@ fn idle_restart_and_recovery_exit_bound_cwnd() {
             .map(|(name, _)| name)
             .collect()
     };
-    assert_eq!(exceed(|cc, cx| cc.on_idle(cx, 3 * MSS)), ["bbr"]);
+    assert_eq!(exceed(|cc, cx| cc.on_idle(cx, 3 * MSS)), ["bbr", "bbr3"]);
     assert_eq!(
         exceed(|cc, cx| cc.on_recovered(cx, 3 * MSS)),
-        ["vegas", "peach", "bbr", "copa"]
+        ["vegas", "peach", "bbr", "bbr3", "copa"]
     );
 }
 

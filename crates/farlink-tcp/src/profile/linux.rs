@@ -24,6 +24,10 @@ pub static LINUX: Profile = Profile {
             row: "bbr",
         },
         Member {
+            name: "bbr3",
+            row: "bbr3",
+        },
+        Member {
             name: "vegas",
             row: "vegas",
         },
@@ -295,4 +299,20 @@ const VALUES: &[Value] = &[
         Flag(true),
         "tcp_bbr.c: bbr_quantization_budget",
     ),
+    set(
+        "control.bbr3.rules",
+        Choice("linux"),
+        "github.com/google/bbr, branch v3, tcp_bbr.c",
+    ),
+    set(
+        "control.bbr3.drain_gain",
+        Number(0.343_75),
+        "the same: bbr_drain_gain, 88/256",
+    ),
+    set(
+        "control.bbr3.down_gain",
+        Number(0.906_25),
+        "the same: bbr_pacing_gain, 232/256",
+    ),
+    set("control.bbr3.ecn", Flag(true), "the same: bbr_ecn_factor"),
 ];

@@ -540,7 +540,7 @@ mod tests {
                 owners.push(algorithm.name);
             }
         }
-        assert_eq!(owners, ["none", "vegas", "bbr", "copa"]);
+        assert_eq!(owners, ["none", "vegas", "bbr", "bbr3", "copa"]);
     }
 
     /// RFC 3042: a segment sent on a duplicate ACK counts as limited transmit only if it exceeds

@@ -183,10 +183,11 @@ impl Scoreboard {
                 if at + after > now {
                     break;
                 }
-                let len = self.lose((entry.index - self.first) as usize);
+                let i = (entry.index - self.first) as usize;
+                let len = self.lose(i);
                 self.losses += len;
                 if let Some(rate) = &mut self.rate {
-                    rate.on_lost(len);
+                    rate.on_lost(i, len);
                 }
                 report.lost.get_or_insert(at);
             }
@@ -213,7 +214,7 @@ impl Scoreboard {
                 let newly_lost = !s.is(LOST) || s.is(RETX);
                 let len = self.lose(i);
                 if let Some(rate) = self.rate.as_mut().filter(|_| newly_lost) {
-                    rate.on_lost(len);
+                    rate.on_lost(i, len);
                 }
             }
         }

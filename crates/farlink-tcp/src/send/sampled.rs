@@ -74,6 +74,8 @@ impl Sender {
     #[inline(never)] // keeps rare code out of the instruction cache
     pub(crate) fn sample_rate(&mut self, now: Instant, prior_flight: u64) {
         let flight = self.in_network();
+        self.report_lost_segments(now, prior_flight);
+        let selective = self.flight.loss.sacking;
         let Some(rate) = &mut self.flight.board.rate else {
             return;
         };
@@ -81,6 +83,7 @@ impl Sender {
             return;
         };
         let sample = RateSample {
+            selective,
             prior_flight,
             flight,
             ..sample
@@ -94,6 +97,18 @@ impl Sender {
             && let Some(rate) = &mut self.flight.board.rate
         {
             rate.mark_app_limited(flight);
+        }
+    }
+
+    /// Passes the segments marked lost since the last ACK to a controller that asks for them.
+    fn report_lost_segments(&mut self, now: Instant, prior_flight: u64) {
+        let rate = self.flight.board.rate.as_mut();
+        let Some((segments, delivered)) = rate.and_then(|rate| rate.take_lost_segments()) else {
+            return;
+        };
+        let cx = context!(self.flight, now, prior_flight);
+        if let Some(model) = self.flight.extras.losses.of_mut(&mut *self.flight.cc) {
+            model.on_segments_lost(&cx, &segments, delivered);
         }
     }
 

@@ -6,7 +6,7 @@
 use crate::time::{Instant, Interval};
 
 /// `bbr_extra_acked_win_rtts`: length in rounds of each of the two windows of the maximum filter.
-const WINDOW_ROUNDS: u32 = 5;
+pub(super) const WINDOW_ROUNDS: u32 = 5;
 /// `bbr_extra_acked_max_us`: the allowance is at most BtlBw times this time.
 const MAX_TIME: Interval = Interval::from_millis(100);
 /// `bbr_ack_epoch_acked_reset_thresh` in segments.
@@ -32,18 +32,18 @@ impl Aggregation {
     }
 
     /// Processes an ACK of `acked` bytes at an estimated `rate` (bytes per second) and a window of
-    /// `cwnd` bytes.
+    /// `cwnd` bytes. `window` is the length of a filter window in rounds, if the ACK starts a round.
     pub(super) fn on_ack(
         &mut self,
         now: Instant,
-        round_start: bool,
+        window: Option<u32>,
         rate: f64,
         acked: u64,
         (cwnd, mss): (u64, u64),
     ) {
-        if round_start {
+        if let Some(window) = window {
             self.rounds += 1;
-            if self.rounds >= WINDOW_ROUNDS {
+            if self.rounds >= window {
                 self.rounds = 0;
                 self.index = 1 - self.index;
                 self.extra[self.index] = 0;
@@ -62,7 +62,12 @@ impl Aggregation {
     /// Returns the bytes to add to cwnd at `rate`.
     pub(super) fn allowance(&self, rate: f64) -> u64 {
         let max = (rate * MAX_TIME.as_secs_f64()) as u64;
-        self.extra[0].max(self.extra[1]).min(max)
+        self.excess().min(max)
+    }
+
+    /// Returns the largest excess of both windows in bytes.
+    pub(super) fn excess(&self) -> u64 {
+        self.extra[0].max(self.extra[1])
     }
 }
 
@@ -75,7 +80,13 @@ mod tests {
 
     fn ack(a: &mut Aggregation, ms: u64, round_start: bool, acked: u64) {
         let now = Instant::ZERO + Interval::from_millis(ms);
-        a.on_ack(now, round_start, RATE, acked, (50 * MSS, MSS));
+        a.on_ack(
+            now,
+            round_start.then_some(WINDOW_ROUNDS),
+            RATE,
+            acked,
+            (50 * MSS, MSS),
+        );
     }
 
     #[test]
