@@ -28,6 +28,8 @@ pub(super) struct Marks {
     marked: u64,
     rounds_above: u32,
     pub(super) in_round: bool,
+    /// Marks came in the round before.
+    pub(super) in_last_round: bool,
     pub(super) in_cycle: bool,
 }
 
@@ -42,6 +44,7 @@ impl Marks {
             marked: 0,
             rounds_above: 0,
             in_round: false,
+            in_last_round: false,
             in_cycle: false,
         }
     }

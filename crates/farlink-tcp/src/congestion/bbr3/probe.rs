@@ -45,7 +45,7 @@ impl Bbr3 {
         }
         self.losses.in_round = false;
         if let Some(marks) = &mut self.marks {
-            marks.in_round = false;
+            marks.in_last_round = std::mem::take(&mut marks.in_round);
         }
     }
 
@@ -238,7 +238,7 @@ impl Bbr3 {
         let marked = self
             .marks
             .as_ref()
-            .is_some_and(|marks| marks.in_cycle && !marks.in_round);
+            .is_some_and(|marks| marks.in_cycle && !marks.in_round && !marks.in_last_round);
         if marked && !self.losses.in_cycle && self.losses.repair == Repair::None {
             let half = (self.bounds.long.min(self.cwnd) / 2 / cx.mss).max(1);
             self.start_refill(half.ilog2());
