@@ -91,7 +91,7 @@ def test_a_saved_result_keeps_its_profiles(tmp_path: Path) -> None:
         (
             "linux-tahoe",
             "tcp 'linux-tahoe' is not known; of profile 'linux' there are linux-cubic, "
-            "linux-reno, linux-bbr, linux-vegas, linux-westwood, linux-hybla, linux-dctcp, "
+            "linux-reno, linux-bbr, linux-bbr3, linux-vegas, linux-westwood, linux-hybla, linux-dctcp, "
             "linux-illinois, linux-htcp",
         ),
         ("linx-cubic", "tcp 'linx-cubic' is not known; did you mean 'linux-cubic'?"),
@@ -109,7 +109,7 @@ def test_unknown_names_are_told(name: str, message: str) -> None:
         (
             {"profile": "linux", "variant": "tahoe"},
             'scenario: tcp.variant = "tahoe" is not a TCP of profile = "linux"; it has cubic, '
-            "reno, bbr, vegas, westwood, hybla, dctcp, illinois, htcp",
+            "reno, bbr, bbr3, vegas, westwood, hybla, dctcp, illinois, htcp",
         ),
         (
             {"variant": "linux-cubic"},

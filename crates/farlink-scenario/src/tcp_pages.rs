@@ -224,6 +224,7 @@ const OTHER_PAGES: &[&str] = &[
     "sack-timer",
     "profiles",
     "profiles-matrix",
+    "starting",
 ];
 
 /// Returns the fault of the page `file`. If `update` is set, writes the page instead.

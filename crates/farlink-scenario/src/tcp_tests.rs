@@ -317,8 +317,8 @@ fn conflicting_values_are_refused() {
             "variant = \"rfc793\"\nundo = \"frto\"",
             "undo is not for congestion = \"none\", which cannot take a reduction back; write \
              \"off\", or one of \"reno\", \"vegas\", \"cubic\", \"westwood\", \
-             \"westwood_plus\", \"hybla\", \"adalr\", \"bbr\", \"dctcp\", \"prague\", \"illinois\", \
-             \"htcp\", \"ledbat\", \"ledbat_plus_plus\", \"copa\"",
+             \"westwood_plus\", \"hybla\", \"adalr\", \"bbr\", \"bbr3\", \"dctcp\", \"prague\", \
+             \"illinois\", \"htcp\", \"ledbat\", \"ledbat_plus_plus\", \"copa\"",
         ),
     ] {
         let error = spec(tcp).to_config().unwrap_err().to_string();
