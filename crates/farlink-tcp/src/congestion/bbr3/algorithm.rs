@@ -147,7 +147,7 @@ const METRICS: &[super::super::Metric] = &[
         "bandwidth_bound",
         "bit/s",
         "BBR.bw_shortterm, the bandwidth bound after losses",
-        |bbr: &Bbr3, _: &Context<'_>| bbr.bounds.rate.is_finite().then(|| 8.0 * bbr.bounds.rate)
+        |bbr: &Bbr3, _: &Context<'_>| bbr.bounds.rate.is_finite().then_some(8.0 * bbr.bounds.rate)
     ),
     metric!(
         "inflight_short",
