@@ -53,7 +53,11 @@ def path(up: dict[str, Any]) -> dict[str, Any]:
                 "name": "dsl",
                 "between": ["server", "client"],
                 "down": {"rate": "40 Mbit/s", "discipline": down, **end},
-                "up": {"rate": "50 kbit/s", "discipline": {"method": "cake", "rate": "48 kbit/s", **up}, **end},
+                "up": {
+                    "rate": "50 kbit/s",
+                    "discipline": {"method": "cake", "rate": "48 kbit/s", **up},
+                    **end,
+                },
             }
         ],
         "flows": [{"from": "server", "to": "client", "size": "1 MB"}],

@@ -32,7 +32,7 @@ def advice() -> fl.Advice:
 def test_a_queue_per_flow_takes_the_call_past_a_full_buffer(advice: fl.Advice) -> None:
     """The call waits for at most one packet of the transfer: 1,500 B at 20 Mbit/s."""
     rows = {row.what.partition(" ")[0]: row for row in advice.queues}
-    assert list(rows) == ["the", "fq-codel", "codel", "fq-pie", "pie", "drr"]
+    assert list(rows) == ["the", "fq-codel", "cake", "codel", "fq-pie", "pie", "drr"]
     now, fair = advice.queues[0], rows["fq-codel"]
     assert (now.delay_mean.mean or 0.0) > 0.6
     assert (fair.delay_mean.mean or 1.0) < 0.25 + 2 * 1500 * 8 / RATE

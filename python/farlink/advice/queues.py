@@ -17,8 +17,10 @@ _INTERVAL_S = 0.1
 _TARGET_SHARE = 0.05
 """Target of CoDel as a share of its interval (RFC 8289, 4.4: 5 to 10 %)."""
 
-_METHODS = ("fq-codel", "codel", "fq-pie", "pie", "drr")
-"""Disciplines to try; the first three are in Linux as qdiscs of the same name (with _ for -)."""
+_METHODS = ("fq-codel", "cake", "codel", "fq-pie", "pie", "drr")
+"""Disciplines to try. Each is a qdisc of Linux of the same name (with _ for -)."""
+
+_WITH_INTERVAL = ("fq-codel", "cake", "codel")
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def with_disciplines(
         direction = link[path.direction] = dict(link[path.direction])
         keys: dict[str, Any] = {"method": method}
         what = method
-        if method.endswith("codel") and interval > _INTERVAL_S:
+        if method in _WITH_INTERVAL and interval > _INTERVAL_S:
             keys["interval"] = f"{1e3 * interval:.0f} ms"
             keys["target"] = f"{1e3 * _TARGET_SHARE * interval:.3g} ms"
             what += f" (interval {keys['interval']}, target {keys['target']})"
