@@ -91,8 +91,8 @@ def test_a_saved_result_keeps_its_profiles(tmp_path: Path) -> None:
         (
             "linux-tahoe",
             "tcp 'linux-tahoe' is not known; of profile 'linux' there are linux-cubic, "
-            "linux-reno, linux-bbr, linux-bbr3, linux-vegas, linux-westwood, linux-hybla, linux-dctcp, "
-            "linux-illinois, linux-htcp",
+            "linux-reno, linux-bbr, linux-bbr3, linux-vegas, linux-westwood, linux-hybla, "
+            "linux-dctcp, linux-illinois, linux-htcp",
         ),
         ("linx-cubic", "tcp 'linx-cubic' is not known; did you mean 'linux-cubic'?"),
     ],
