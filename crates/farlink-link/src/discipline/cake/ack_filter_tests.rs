@@ -127,6 +127,11 @@ fn duplicate_sack_is_kept() {
         dropped(&[sacked(9, &[(5, 7)]), sacked(10, &[(5, 7)])]),
         NONE
     );
+    // A block at the acknowledgment number is not below it.
+    assert_eq!(
+        dropped(&[sacked(5, &[(5, 7)]), sacked(5, &[(5, 8)])]),
+        AGGRESSIVE
+    );
     let above = sacked(1, &[(10, 12), (10, 20)]);
     assert_eq!(dropped(&[above, sacked(1, &[(10, 30)])]), NONE);
 }

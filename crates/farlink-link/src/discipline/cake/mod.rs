@@ -234,4 +234,6 @@ impl Cake {
 #[cfg(test)]
 mod ack_filter_tests;
 #[cfg(test)]
+mod edges;
+#[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use crate::discipline::tests::{at, packet, random};
 use farlink_tcp::{Ecn, Interval};
 use proptest::prelude::*;
 
-const PLAIN: CakeConfig = CakeConfig {
+pub(super) const PLAIN: CakeConfig = CakeConfig {
     rate: None,
     overhead: Overhead {
         bytes: 0,
@@ -21,29 +21,29 @@ const PLAIN: CakeConfig = CakeConfig {
     seed: 1,
 };
 
-fn cake(config: CakeConfig) -> Cake {
+pub(super) fn cake(config: CakeConfig) -> Cake {
     Cake::new(config, QueueLimit::Unlimited, random())
 }
 
 /// Returns a packet that joins at time 0.
-fn plain(number: u32, len: u32, flow: u64) -> Waiting {
+pub(super) fn plain(number: u32, len: u32, flow: u64) -> Waiting {
     packet(number, len, flow, at(0), Ecn::NotEct)
 }
 
-fn put(queue: &mut Cake, waiting: Waiting, labels: Labels) {
+pub(super) fn put(queue: &mut Cake, waiting: Waiting, labels: Labels) {
     let mut drops = Vec::new();
     let kept = queue.enqueue(waiting.joined, waiting, &labels, &mut drops);
     assert_eq!((kept, drops), (Some(false), vec![]));
 }
 
-fn from(source: u64, destination: u64) -> Labels {
+pub(super) fn from(source: u64, destination: u64) -> Labels {
     Labels {
         hosts: [source, destination],
         ..Labels::default()
     }
 }
 
-fn of_class(dscp: u8) -> Labels {
+pub(super) fn of_class(dscp: u8) -> Labels {
     Labels {
         dscp,
         ..Labels::default()
@@ -51,7 +51,7 @@ fn of_class(dscp: u8) -> Labels {
 }
 
 /// Serves a queue at the times that its shaper gives, from `now` on. Returns the times and packets.
-fn serve(queue: &mut Cake, mut now: Instant, count: usize) -> Vec<(u64, Waiting)> {
+pub(super) fn serve(queue: &mut Cake, mut now: Instant, count: usize) -> Vec<(u64, Waiting)> {
     let mut drops = Vec::new();
     let mut left = Vec::new();
     while left.len() < count {

@@ -307,6 +307,11 @@ impl Tin {
     }
 
     #[cfg(test)]
+    pub(super) fn load(&self, side: usize, host: u64) -> u32 {
+        self.loads[side].of(host)
+    }
+
+    #[cfg(test)]
     pub(super) fn largest_turn(&self) -> u32 {
         self.quantum
     }
