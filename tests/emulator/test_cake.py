@@ -91,7 +91,7 @@ def test_download_has_the_rate_of_the_shaper_and_pings_do_not_wait(tmp_path: Pat
     assert pings[0] > 0.033
     assert pings[len(pings) // 2] < 0.07
     # A kernel acknowledges every second segment; 50 kbit/s carry 120 ACKs of 52 bytes a second.
-    assert up["drops_congestion"] > 20
+    assert up["drops_policy"] > 20
 
 
 def test_filter_leaves_the_download_whole_and_drops_more_acks(tmp_path: Path) -> None:
@@ -99,3 +99,4 @@ def test_filter_leaves_the_download_whole_and_drops_more_acks(tmp_path: Path) ->
     client, up = run({"ack_filter": "conservative"}, tmp_path)
     assert plain["bytes"] == client["bytes"] == BYTES
     assert up["packets"] < all_acks["packets"]
+    assert up["drops_policy"] > all_acks["drops_policy"] == 0

@@ -2,8 +2,8 @@
 //! shared medium.
 #![allow(missing_docs)]
 
-use farlink_channel::Channel;
 use farlink_channel::rng::Streams;
+use farlink_channel::{Channel, DropCause};
 use farlink_link::discipline::{
     AckFilter, Cake, CakeConfig, Discipline, Isolation, Overhead, Tins,
 };
@@ -102,7 +102,10 @@ fn play(mut links: Links, offers: Vec<(u64, usize, Segment)>) -> ([Vec<u64>; 2],
                 Outcome::FirstInFlight(id, at) => {
                     events.insert((at.as_nanos(), 0, usize::from(id == IDS[1])));
                 }
-                Outcome::Lost(_, PacketId(packet), ..) => lost.push(packet),
+                Outcome::Lost(_, PacketId(packet), cause, _) => {
+                    assert_eq!(cause, DropCause::Policy);
+                    lost.push(packet);
+                }
                 other => panic!("{other:?}"),
             }
         }

@@ -109,11 +109,15 @@ fn filtered_acks_speed_up_a_download_and_an_upload() {
              [[flows]]\nfrom = \"client\"\nto = \"server\"\napp = \"bulk\"\nduration = \"30 s\"\n"
         );
         let run = result(&text);
-        [0, 1].map(|flow| metric(&run, "flows", flow, "goodput"))
+        let filtered = metric(&run, "links", 1, "drops_policy");
+        let [down, up] = [0, 1].map(|flow| metric(&run, "flows", flow, "goodput"));
+        [down, up, filtered]
     };
-    let [plain, plain_up] = run("no");
+    let [plain, plain_up, none] = run("no");
+    assert_eq!(none, 0.0);
     for filter in ["conservative", "aggressive"] {
-        let [down, up] = run(filter);
+        let [down, up, filtered] = run(filter);
+        assert!(filtered > 10_000.0, "{filter}: {filtered}");
         assert!(down > plain + 2e6, "{filter}: {down} {plain}");
         assert!(up > 1.5 * plain_up, "{filter}: {up} {plain_up}");
     }

@@ -20,7 +20,7 @@ pub enum DropCause {
     Fade,
     /// The link layer gave up retransmitting.
     LinkGiveUp,
-    /// Dropped on purpose by a policy.
+    /// Dropped on purpose by a policy, such as an ACK filter.
     Policy,
     /// Lack of a route to the destination.
     NoRoute,

@@ -89,6 +89,9 @@ impl<'a> Words<'a> {
                 Some(DropCause::LinkGiveUp) => {
                     format!("The protocol of {link} gives up {what}.")
                 }
+                Some(DropCause::Policy) => {
+                    format!("The ACK filter of {link} drops {what}, which a later ACK replaces.")
+                }
                 Some(DropCause::Agent) => format!("The agent behind {link} drops {what}."),
                 Some(cause) => format!("{what} is lost at {link} ({}).", cause.name()),
                 None => format!("{what} is lost at {link}."),

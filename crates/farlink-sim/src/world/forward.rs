@@ -154,7 +154,7 @@ impl World {
                     }
                 }
                 Outcome::Lost(link, packet, cause, at) => {
-                    if cause == DropCause::Congestion {
+                    if matches!(cause, DropCause::Congestion | DropCause::Policy) {
                         self.refused(packet);
                     } else {
                         self.unfollow(packet);

@@ -148,10 +148,10 @@ impl World {
                 self.queue.push_with(event, number.0);
                 true
             }
-            // An agent dropped the packet on purpose, so this is no loss of the medium.
-            DropCause::Agent => false,
+            // An agent or an ACK filter dropped the packet on purpose, so this is no loss of the
+            // medium.
+            DropCause::Agent | DropCause::Policy => false,
             DropCause::Congestion
-            | DropCause::Policy
             | DropCause::NoRoute
             | DropCause::HopLimit
             | DropCause::TooBig

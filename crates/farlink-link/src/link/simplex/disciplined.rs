@@ -5,7 +5,7 @@
 
 use super::Simplex;
 use super::queue::{pack, priority};
-use crate::discipline::{Discipline, Drops, Waiting};
+use crate::discipline::{Discipline, Drops, Reason, Waiting};
 use crate::link::fate::{Fate, Outcome};
 use farlink_channel::DropCause;
 use farlink_tcp::{Ecn, Instant};
@@ -69,12 +69,15 @@ impl Simplex {
         };
         (self.low_waiting, self.low.bytes) = own.discipline.queued();
         let mut refused = false;
-        for (dropped, _) in own.drops.drain(..) {
-            self.count_drop(DropCause::Congestion, priority(dropped.packed));
+        for (dropped, reason) in own.drops.drain(..) {
+            let cause = match reason {
+                Reason::Full | Reason::Control => DropCause::Congestion,
+                Reason::Redundant => DropCause::Policy,
+            };
+            self.count_drop(cause, priority(dropped.packed));
             if offered == Some(dropped.packet) {
                 refused = true;
             } else {
-                let cause = DropCause::Congestion;
                 outcomes.push(Outcome::Lost(id, dropped.packet, cause, now));
             }
         }
