@@ -35,7 +35,7 @@ fn schedule_of_a_tin_catches_up_and_is_at_most_a_packet_ahead() {
     // 1500 bytes take 1 ms.
     let after = |ms, bytes, now| {
         let mut clock = Clock::new(12_000_000);
-        clock.next = at(ms);
+        clock.catch_up(at(ms));
         clock.charge_bounded(bytes, at(now));
         clock.next
     };
@@ -186,6 +186,27 @@ fn shared_queue_counts_for_the_host_of_its_latest_flow() {
     );
     let loads: u32 = flows.iter().map(|&flow| tin.load(0, flow)).sum();
     assert_eq!(loads, 8);
+}
+
+/// COBALT's state of a queue is kept until it is at rest: an interval after the last packet.
+#[test]
+fn empty_queue_is_kept_until_its_law_is_at_rest() {
+    let mut tin = tin(PLAIN);
+    let waiting = packet(0, 1500, 1, at(10), Ecn::NotEct);
+    let place = push(&mut tin, waiting, [0; 2]);
+    assert_eq!(next(&mut tin, 10), Some(1));
+    assert_eq!(next(&mut tin, 10), None);
+    assert_eq!(tin.flow(place).set, Set::Decaying);
+    push(&mut tin, plain(0, 1500, 2), [0; 2]);
+    assert_eq!(
+        next(&mut tin, 109),
+        None,
+        "the kept queue is looked at first"
+    );
+    assert_eq!(tin.flow(place).set, Set::Decaying);
+    assert_eq!(next(&mut tin, 110), None);
+    assert_eq!(tin.flow(place).set, Set::None);
+    assert_eq!(next(&mut tin, 110), Some(2));
 }
 
 #[test]
