@@ -244,7 +244,7 @@ impl Station {
         }
         if inside[0] == SOLICITATION && self.has(target) {
             let answer = if source.is_unspecified() {
-                // All nodes are informed that the probed address is in use (RFC 4861, 7.2.4).
+                // Informs all nodes that the probed address is in use (RFC 4861, 7.2.4).
                 let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
                 let to = Mac([0x33, 0x33, 0, 0, 0, 1]);
                 self.neighbour(ADVERTISEMENT, 0x20, target, target, all, to)

@@ -114,8 +114,8 @@ impl Peer {
             taken_off: Interval::ZERO,
             pieces: Pieces::default(),
             ident: 0,
-            // The serial number starts at a random value. Datagrams for an earlier unit's session
-            // are therefore rarely taken for forged datagrams of a session of this unit.
+            // Starts at a random number, so that the unit rarely mistakes a datagram of an earlier
+            // unit for a forgery.
             serial: RandomState::new().build_hasher().finish() as u16,
             counts: PeerCounts::default(),
             datagram: Vec::new(),

@@ -141,7 +141,7 @@ fn shaper_above_the_rate_of_the_link_changes_nothing() {
     }
 }
 
-/// One direction of a shared medium waits for its shaper; the other takes the medium meanwhile.
+/// A direction of a shared medium waits for its shaper, and the other direction sends meanwhile.
 #[test]
 fn shaped_direction_of_a_shared_medium_does_not_hold_the_other() {
     let mut offers: Vec<_> = (0..4).map(|_| (0, 0, data(1500))).collect();

@@ -34,7 +34,7 @@ pub enum IsolationName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TinsName {
-    /// One class.
+    /// Single class.
     Besteffort,
     /// Bulk (CS1, LE), best effort, and voice (CS6, CS7, EF, VA).
     Diffserv3,

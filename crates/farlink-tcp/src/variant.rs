@@ -348,44 +348,13 @@ pub static VARIANTS: &[Variant] = &[
         summary: "BBR version 1: paced by a model of the path, with SACK recovery",
         source: "draft-cardwell-iccrg-bbr-congestion-control-00 (2017), Cardwell et al. 2016, \
                  draft-cheng-iccrg-delivery-rate-estimation-00, RFC 6675, RFC 8985",
-        config: || Config {
-            // BBR sends at the rate of the path even at high loss. A lost retransmission must not
-            // wait for a time-out, which RFC 6675 without RACK cannot avoid.
-            recovery: Recovery::Sack {
-                rescue: true,
-                prr: None,
-                rack: Some(RackConfig::default()),
-            },
-            congestion: Control::new(&Bbr::ALGORITHM),
-            limited_transmit: true,
-            restart_on_retransmit: true,
-            window: WindowConfig {
-                idle_restart: false,
-                ..WindowConfig::default()
-            },
-            ..Config::default()
-        },
+        config: || without_slowdown(Control::new(&Bbr::ALGORITHM)),
     },
     Variant {
         name: "bbr3",
         summary: "BBR version 3: the path model of BBR, bounded by losses",
         source: "draft-ietf-ccwg-bbr-06 (2026), RFC 6675, RFC 8985",
-        config: || Config {
-            // As with `bbr`, RACK detects lost retransmissions.
-            recovery: Recovery::Sack {
-                rescue: true,
-                prr: None,
-                rack: Some(RackConfig::default()),
-            },
-            congestion: Control::new(&Bbr3::ALGORITHM),
-            limited_transmit: true,
-            restart_on_retransmit: true,
-            window: WindowConfig {
-                idle_restart: false,
-                ..WindowConfig::default()
-            },
-            ..Config::default()
-        },
+        config: || without_slowdown(Control::new(&Bbr3::ALGORITHM)),
     },
     Variant {
         name: "dctcp",
@@ -484,22 +453,7 @@ pub static VARIANTS: &[Variant] = &[
         name: "copa",
         summary: "rate of 1 / (delta queueing delay), with a mode against flows that fill the queue",
         source: "Arun and Balakrishnan 2018, NSDI; RFC 6675, RFC 8985",
-        config: || Config {
-            // As with `bbr`, losses do not slow the sender, so lost retransmissions are common.
-            recovery: Recovery::Sack {
-                rescue: true,
-                prr: None,
-                rack: Some(RackConfig::default()),
-            },
-            congestion: Control::new(&Copa::ALGORITHM),
-            limited_transmit: true,
-            restart_on_retransmit: true,
-            window: WindowConfig {
-                idle_restart: false,
-                ..WindowConfig::default()
-            },
-            ..Config::default()
-        },
+        config: || without_slowdown(Control::new(&Copa::ALGORITHM)),
     },
 ];
 
@@ -510,6 +464,26 @@ pub fn lookup(name: &str) -> Option<&'static Variant> {
 
 fn reno() -> Control {
     Control::new(&Reno::ALGORITHM)
+}
+
+/// Returns the parameters of a TCP that losses do not slow down. Such a sender often loses
+/// retransmissions. Only RACK detects these before a time-out, which RFC 6675 cannot.
+fn without_slowdown(congestion: Control) -> Config {
+    Config {
+        recovery: Recovery::Sack {
+            rescue: true,
+            prr: None,
+            rack: Some(RackConfig::default()),
+        },
+        congestion,
+        limited_transmit: true,
+        restart_on_retransmit: true,
+        window: WindowConfig {
+            idle_restart: false,
+            ..WindowConfig::default()
+        },
+        ..Config::default()
+    }
 }
 
 fn no_sack() -> ReceiverConfig {

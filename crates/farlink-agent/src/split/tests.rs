@@ -305,7 +305,7 @@ fn number_of_relays_is_bounded() {
     }
     assert_eq!(split.relays.len(), 100);
     assert_eq!(counter(&split, "connections_refused"), 99_900);
-    // All connections have been idle for long.
+    // By 120 s all connections have been idle for long.
     assert_eq!(ask(&mut split, at(120_000), 100_000), Verdict::Absorb);
     assert_eq!(split.relays.len(), 1);
     assert_eq!(split.timers.len(), 1);

@@ -61,7 +61,7 @@ pub use trace::{DelayTrace, LossTrace};
 
 use farlink_tcp::Instant;
 
-/// One stage of a channel.
+/// Stage of a channel.
 #[derive(Clone, Debug)]
 pub enum Stage {
     /// Bursty loss of packets.

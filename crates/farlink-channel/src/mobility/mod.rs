@@ -139,7 +139,7 @@ impl Walker {
 pub enum Separation {
     /// Constant distance in metres.
     Fixed(f64),
-    /// One moving and one fixed node.
+    /// Moving node and fixed node.
     One(Box<Walker>, Point),
     /// Two moving nodes.
     Both(Box<[Walker; 2]>),

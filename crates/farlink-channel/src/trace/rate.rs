@@ -138,8 +138,7 @@ impl RateTrace {
             Self::Opportunities { times } => {
                 let length = u64::from(times[times.len() - 1]);
                 let (lap, within) = (millis / length, millis % length);
-                // Where the trace repeats, the last instant of a lap is also instant 0 of the next
-                // lap.
+                // The last instant of a lap is also instant 0 of the next lap.
                 let i = times.partition_point(|&t| u64::from(t) <= within);
                 lap * times.len() as u64 + i as u64
             }

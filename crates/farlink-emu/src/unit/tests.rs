@@ -389,7 +389,7 @@ proptest! {
         for (kind, bytes) in &datagrams {
             let datagram = [&[*kind, 0, 0, 0], &bytes[..]].concat();
             let _ = net.on_datagram(&datagram);
-            // The same bytes are sent as authentic content, unless they are a `Bye`.
+            // Sends the bytes as authentic content, too, unless they are a `Bye`.
             let plain = [&[kind % 7], &bytes[..]].concat();
             if let Some(inner) = Inner::read(&plain) {
                 prop_assert!(session.seal(net.now, inner, &mut sealed));

@@ -12,6 +12,7 @@ use super::PACED_HEADERS;
 use super::aggregation::{Aggregation, WINDOW_ROUNDS};
 use super::extras::access;
 use super::metric::metric;
+use super::mix::mix;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
     RateSample, RateSampled, RecoveryWindow, Setting, Start, UndoReduction, Undone, Word,
@@ -700,14 +701,6 @@ impl RateSampled for Bbr {
             self.set_pacing_rate(1.0);
         }
     }
-}
-
-/// Hashes a number (finalizer of `SplitMix64`).
-fn mix(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
 }
 
 #[cfg(test)]

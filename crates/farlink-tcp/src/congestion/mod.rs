@@ -25,6 +25,7 @@ mod hystart_classic;
 mod illinois;
 mod ledbat;
 mod metric;
+mod mix;
 mod peach;
 mod prague;
 mod recent;

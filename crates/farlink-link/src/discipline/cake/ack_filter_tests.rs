@@ -91,7 +91,7 @@ fn first_of_two_redundant_acks_is_dropped() {
 fn duplicate_acks_and_late_acks_are_kept() {
     assert_eq!(dropped(&[pure(5), pure(5), pure(5), pure(5)]), NONE);
     assert_eq!(dropped(&[pure(6), pure(6), pure(5)]), NONE);
-    // One of the two is below the newest.
+    // Only ACK 4 is below the newest ACK.
     assert_eq!(dropped(&[pure(4), pure(5), pure(5)]), NONE);
 }
 
@@ -109,7 +109,7 @@ fn ack_with_sack_that_newer_one_lacks_is_kept() {
         ]),
         NONE
     );
-    // The same blocks once more are a duplicate ACK; more blocks make the older one redundant.
+    // Repeated blocks are a duplicate ACK; more blocks make the older ACK redundant.
     assert_eq!(dropped(&[older, older]), NONE);
     assert_eq!(dropped(&[older, sacked(1, &[(10, 21)])]), AGGRESSIVE);
     assert_eq!(

@@ -3,7 +3,7 @@
 /// Set of tins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Tins {
-    /// One tin.
+    /// Single tin.
     Besteffort,
     /// Bulk, best effort and voice.
     #[default]

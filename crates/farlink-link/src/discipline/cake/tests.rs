@@ -205,7 +205,7 @@ fn shares_of_hosts(isolation: Isolation, hosts: &[(u64, u64, u64)], packets: usi
     sent
 }
 
-/// One host has eight flows, the other one. The first round gives each flow a whole quantum,
+/// Two hosts with eight flows and one flow. The first round gives each flow a whole quantum,
 /// because all are new.
 #[test]
 fn hosts_have_halves_beside_the_first_round() {
@@ -234,8 +234,8 @@ fn hosts_have_halves_beside_the_first_round() {
     assert_eq!(sent, [800, 100]);
 }
 
-/// The same hosts as destinations; then one source that sends to eight hosts beside a source that
-/// sends to one of its own.
+/// Isolation of destinations with these two hosts; then a source that sends to eight hosts beside a
+/// source that sends to a ninth host.
 #[test]
 fn destinations_have_halves_and_triple_takes_the_busier_side() {
     let swapped: Vec<_> = (0..8).map(|flow| (flow, 0, 7)).chain([(8, 1, 6)]).collect();

@@ -1,6 +1,6 @@
 //! Directions with a queue discipline in place of the FIFO queue.
 //!
-//! All packets pass the discipline. It selects the next packet when the transmitter is free, so
+//! The discipline takes every packet and selects the next one when the transmitter is free, so
 //! each departure is an event, as in the low class ([`super::low`]).
 
 use super::Simplex;

@@ -3,6 +3,7 @@
 use super::bounds::{Evidence, UNBOUNDED};
 use super::cycle::{AckPhase, Phase};
 use super::{Bbr3, Context, FULL_LOSSES, MIN_WINDOW, RateSample, Repair, State};
+use crate::congestion::mix::mix;
 
 impl Bbr3 {
     /// `BBRIsProbingBW`.
@@ -341,12 +342,4 @@ impl Bbr3 {
             self.state = State::Startup;
         }
     }
-}
-
-/// Hashes a number (finalizer of `SplitMix64`), so that flows with other positions and times differ.
-fn mix(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
 }
