@@ -86,6 +86,8 @@ struct Episode {
     /// `BBR.loss_in_round`.
     in_round: bool,
     in_cycle: bool,
+    /// Set if the next rate sample restores cwnd, because recovery is over.
+    restores: bool,
     /// ACKs of the round that detected losses.
     events: u32,
     /// State and bounds before the first loss, for an undo.
@@ -154,6 +156,7 @@ impl Bbr3 {
             losses: Episode {
                 repair: Repair::None,
                 prior_cwnd: 0,
+                restores: false,
                 in_round: false,
                 in_cycle: false,
                 events: 0,
@@ -279,6 +282,9 @@ impl Bbr3 {
     fn set_window(&mut self, cx: &Context<'_>, sample: &RateSample) {
         if matches!(self.losses.repair, Repair::Timeout(point) if cx.snd_una >= point) {
             self.losses.repair = Repair::None;
+            self.losses.restores = true;
+        }
+        if std::mem::take(&mut self.losses.restores) {
             self.restore_window();
         }
         let rate = self.rate();
@@ -380,9 +386,10 @@ impl CongestionControl for Bbr3 {
     /// Does nothing: the response to marks is part of the model.
     fn on_congestion_mark(&mut self, _cx: &Context<'_>, _loss: &Loss) {}
 
+    /// Ends recovery. The rate sample of the same ACK restores cwnd and bounds it by the model.
     fn on_recovered(&mut self, _cx: &Context<'_>, _window: u64) {
         self.losses.repair = Repair::None;
-        self.restore_window();
+        self.losses.restores = true;
     }
 
     /// `BBROnEnterRTO`. Recovery then raises cwnd to the bytes in flight and one segment.

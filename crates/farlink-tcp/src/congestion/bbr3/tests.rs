@@ -584,3 +584,230 @@ fn without_sack_one_loss_of_a_recovery_ends_startup() {
     d.give(&sample);
     assert!(d.bbr.full_pipe.reached);
 }
+
+/// At 2 segments per round trip the window is the offload budget of three quanta of two segments, and
+/// `ProbeRTT` keeps four segments.
+#[test]
+fn windows_of_small_paths_have_a_floor() {
+    let mut d = Driver::new(&[]);
+    for _ in 0..6 {
+        d.now += RTT;
+        let sample = d.sample(2 * MSS, 20_000, 2 * MSS);
+        d.give(&sample);
+    }
+    d.bbr.state = State::ProbeBw(Phase::Cruise);
+    assert_eq!(d.bbr.quantized(0.0, MSS), 6 * MSS);
+    assert_eq!(d.bbr.probe_rtt_window(MSS), 4 * MSS);
+    assert_eq!(d.bbr.bounds.with_headroom(0.15, MSS, 4 * MSS), UNBOUNDED);
+    d.bbr.bounds.long = 5 * MSS;
+    // The headroom is at least a segment, and four segments stay.
+    assert_eq!(d.bbr.bounds.with_headroom(0.15, MSS, 0), 4 * MSS);
+    d.bbr.bounds.long = 4 * MSS;
+    assert_eq!(d.bbr.bounds.with_headroom(0.15, MSS, 4 * MSS), 4 * MSS);
+}
+
+/// Before the pipe is full, the window grows by all delivered data: in the draft until the initial
+/// window is delivered, in Linux up to twice the initial window.
+#[test]
+fn first_windows_grow_beyond_a_small_estimate() {
+    let grown = |rules| {
+        let mut d = Driver::new(&[
+            ("rules", Setting::Choice(rules)),
+            ("probe_rtt_interval", Setting::Time(Interval::from_secs(60))),
+        ]);
+        for _ in 0..20 {
+            // 1,000 bytes per second: the target is the floor, and nothing is aggregated.
+            d.now += Interval::from_secs(1);
+            let sample = RateSample {
+                app_limited: true, // the pipe is not full
+                ..d.sample(MSS, 1_000, MSS)
+            };
+            d.give(&sample);
+        }
+        d.bbr.cwnd() / MSS
+    };
+    assert_eq!(grown("draft"), 10 + 9);
+    assert_eq!(grown("linux"), 20);
+}
+
+#[test]
+fn linux_bounds_the_aggregation_to_a_tenth_of_a_second() {
+    // Each ACK is of a full round of 100 segments: 100 ms at the rate are 100 segments, too.
+    let window = |d: Driver| {
+        let mut d = d.at(Phase::Cruise);
+        d.bbr.bandwidth = MaxBandwidth::default();
+        d.bbr.bandwidth.push(RATE as f64 / 2.0, false);
+        let late = d.late_sample(PRODUCT / 2);
+        let sample = RateSample {
+            interval: Some(Interval::from_nanos(late.delivered * 2_000)),
+            ..late
+        };
+        d.give(&sample);
+        d.bbr.cwnd() / MSS
+    };
+    // 2 BDP of 50 segments, and the excess of 100 segments or of 50.
+    assert!((200..=201).contains(&window(Driver::new(&[]))));
+    assert_eq!(window(Driver::linux()), 150);
+}
+
+#[test]
+fn full_use_of_the_window_counts_for_this_round_and_the_next() {
+    let mut d = Driver::new(&[]).at(Phase::Cruise);
+    let full = d.bbr.cwnd();
+    d.round(RATE, full);
+    assert!(d.bbr.is_window_limited());
+    d.round(RATE, PRODUCT / 2);
+    assert!(d.bbr.is_window_limited());
+    d.round(RATE, PRODUCT / 2);
+    assert!(!d.bbr.is_window_limited());
+}
+
+/// Linux takes the window before a time-out as the short-term bound, except during a probe.
+#[test]
+fn a_time_out_starts_the_short_term_bound_in_linux() {
+    for (linux, phase, bounded) in [
+        (true, Phase::Cruise, true),
+        (true, Phase::Up, false),
+        (false, Phase::Cruise, false),
+    ] {
+        let rules = if linux { "linux" } else { "draft" };
+        let mut d = Driver::new(&[("rules", Setting::Choice(rules))]).at(phase);
+        let window = d.bbr.cwnd();
+        d.hook(|bbr, cx| bbr.on_timeout(cx, true));
+        let expected = if bounded { window } else { UNBOUNDED };
+        assert_eq!(d.bbr.bounds.short, expected, "{rules} {phase:?}");
+    }
+}
+
+#[test]
+fn idle_time_ends_a_probe_rtt_that_lasted_long_enough() {
+    let mut d = Driver::new(&[]).at(Phase::Cruise);
+    d.bbr.state = State::ProbeRtt(Some(d.now + Interval::from_millis(50)));
+    d.hook(Bbr3::on_transmit_start);
+    assert!(matches!(d.bbr.state, State::ProbeRtt(_)));
+    d.now += Interval::from_millis(51);
+    d.hook(Bbr3::on_transmit_start);
+    assert_eq!(d.bbr.state, State::ProbeBw(Phase::Cruise));
+}
+
+#[test]
+fn probe_rtt_waits_until_half_a_bdp_is_in_flight() {
+    let mut d = Driver::new(&[]).at(Phase::Cruise);
+    d.bbr.state = State::ProbeRtt(None);
+    d.round(RATE, PRODUCT / 2 + 1);
+    assert_eq!(d.bbr.state, State::ProbeRtt(None));
+    d.round(RATE, PRODUCT / 2);
+    let end = d.now + Interval::from_millis(200);
+    assert_eq!(d.bbr.state, State::ProbeRtt(Some(end)));
+}
+
+/// A flight without a high loss that was larger than the long-term bound raises the bound.
+#[test]
+fn a_larger_flight_without_losses_raises_the_long_term_bound() {
+    let mut d = Driver::new(&[]).at(Phase::Cruise);
+    d.bbr.bounds.long = 80 * MSS;
+    d.round(RATE, 90 * MSS);
+    assert_eq!(d.bbr.bounds.long, 90 * MSS);
+}
+
+#[test]
+fn linux_bounds_the_short_term_by_the_long_term_bound_when_it_cruises() {
+    for (mut d, expected) in [(Driver::linux(), 70 * MSS), (Driver::new(&[]), 90 * MSS)] {
+        d = d.at(Phase::Cruise);
+        d.bbr.state = State::ProbeBw(Phase::Down);
+        d.bbr.bounds.long = 70 * MSS;
+        d.bbr.bounds.short = 90 * MSS;
+        let sample = d.late_sample(10 * MSS);
+        d.give(&sample);
+        assert_eq!(d.bbr.state, State::ProbeBw(Phase::Cruise));
+        assert_eq!(d.bbr.bounds.short, expected);
+    }
+}
+
+#[test]
+fn a_loss_that_the_application_limits_sets_no_bound() {
+    let mut d = Driver::new(&[]).at(Phase::Up);
+    let segment = LostSegment {
+        len: MSS,
+        tx_in_flight: 10 * MSS,
+        lost_since: MSS,
+        app_limited: true,
+    };
+    let delivered = d.delivered;
+    d.hook(|bbr, cx| bbr.on_segments_lost(cx, &[segment], delivered));
+    assert_eq!(d.bbr.bounds.long, UNBOUNDED);
+    // The probe ends all the same.
+    assert_eq!(d.bbr.state, State::ProbeBw(Phase::Down));
+}
+
+/// The draft responds to lost segments alone, Linux to the sample of an ACK, too.
+#[test]
+fn linux_reduces_the_bound_by_the_sample_of_an_ack() {
+    for (d, expected) in [(Driver::linux(), 120 * MSS), (Driver::new(&[]), UNBOUNDED)] {
+        let mut d = d.at(Phase::Up);
+        let sample = RateSample {
+            lost_since: 3 * MSS,
+            ..d.late_sample(120 * MSS)
+        };
+        d.give(&sample);
+        assert_eq!(d.bbr.bounds.long, expected);
+    }
+}
+
+/// The filter of the bandwidth forgets the cycle before last, one round after a probe ends.
+#[test]
+fn bandwidth_of_an_earlier_cycle_expires_after_the_next_probe() {
+    let mut d = Driver::new(&[]).at(Phase::Cruise);
+    d.bbr.bandwidth.push(2e6, false);
+    let cycle = |d: &mut Driver| {
+        d.until(RATE, PRODUCT - MSS, |state| {
+            state == State::ProbeBw(Phase::Up)
+        });
+        d.until(RATE, PRODUCT - MSS, |state| {
+            state != State::ProbeBw(Phase::Up)
+        });
+        d.round(RATE, PRODUCT - MSS);
+    };
+    d.bbr.min_rtt.probe_at = d.now + Interval::from_secs(60); // no ProbeRTT
+    cycle(&mut d);
+    assert_eq!(d.bbr.bandwidth.max(), 2e6);
+    cycle(&mut d);
+    assert_eq!(d.bbr.bandwidth.max(), 1e6);
+    // An application-limited round keeps the filter.
+    d.bbr.bandwidth.push(3e6, false);
+    d.bbr.cycle.acks = cycle::AckPhase::ProbeStopping;
+    d.now += RTT;
+    let sample = RateSample {
+        app_limited: true,
+        ..d.sample(PRODUCT, RATE, PRODUCT - MSS)
+    };
+    d.give(&sample);
+    d.bbr.bandwidth.advance();
+    assert_eq!(d.bbr.bandwidth.max(), 3e6);
+}
+
+/// Two rounds with half of the data marked end Startup; the response reaches up to a least RTT of
+/// `ecn_max_rtt`, inclusive.
+#[test]
+fn marks_end_startup() {
+    for (most, rounds, ends) in [(100, 2, true), (99, 2, false), (100, 1, false)] {
+        let mut d = Driver::new(&[
+            ("ecn", Setting::Flag(true)),
+            ("ecn_max_rtt", Setting::Time(Interval::from_millis(most))),
+        ]);
+        d.bbr.on_agreed(Feedback::Classic);
+        let mut marked = 0;
+        for _ in 0..rounds {
+            d.now += RTT;
+            marked += PRODUCT / 2 + 1;
+            let sample = RateSample {
+                newly_marked: PRODUCT / 2 + 1,
+                delivered_ce: marked,
+                prior_delivered_ce: marked - PRODUCT / 2 - 1,
+                ..d.sample(PRODUCT, RATE, PRODUCT)
+            };
+            d.give(&sample);
+        }
+        assert_eq!(d.bbr.full_pipe.reached, ends, "{most} {rounds}");
+    }
+}
