@@ -782,8 +782,49 @@ fn bandwidth_of_an_earlier_cycle_expires_after_the_next_probe() {
         ..d.sample(PRODUCT, RATE, PRODUCT - MSS)
     };
     d.give(&sample);
+    d.bbr.bandwidth.push(1e6, false);
     d.bbr.bandwidth.advance();
     assert_eq!(d.bbr.bandwidth.max(), 3e6);
+}
+
+/// A probe that the long-term bound limits goes on, although the bandwidth does not grow.
+#[test]
+fn a_plateau_at_the_long_term_bound_ends_no_probe() {
+    let mut d = Driver::new(&[]).at(Phase::Up);
+    d.bbr.bounds.long = 120 * MSS;
+    d.bbr.cwnd = 120 * MSS;
+    for _ in 0..6 {
+        let flight = d.bbr.bounds.long;
+        d.round(RATE, flight);
+        // Another ACK of the round finds cwnd at the bound.
+        let sample = d.late_sample(flight);
+        d.give(&sample);
+        assert_eq!(d.bbr.state, State::ProbeBw(Phase::Up));
+    }
+}
+
+/// A path of any size is probed after 63 rounds (5.3.3.5.1).
+#[test]
+fn a_large_path_is_probed_after_63_rounds() {
+    let mut cycle = Cycle::default();
+    cycle.start_down(Instant::ZERO, 0);
+    for (rounds, due) in [(62, false), (63, true)] {
+        cycle.rounds = rounds;
+        assert_eq!(cycle.is_due(Instant::ZERO, 10_000), due);
+    }
+}
+
+#[test]
+fn without_sack_a_flight_is_too_large_only_if_something_was_lost() {
+    let evidence = |lost| Evidence {
+        lost,
+        tx_in_flight: 1_000_000,
+        delivered: 0,
+        marked: 0,
+    };
+    assert!(!evidence(0).is_too_high(0.02, 0.5, false));
+    assert!(evidence(1).is_too_high(0.02, 0.5, false));
+    assert!(!evidence(1).is_too_high(0.02, 0.5, true));
 }
 
 /// Two rounds with half of the data marked end Startup; the response reaches up to a least RTT of
