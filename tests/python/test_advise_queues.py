@@ -74,3 +74,21 @@ def test_a_discipline_that_the_link_cannot_have_is_told() -> None:
     assert len(advice.queues) == 1
     assert _queue_answer(advice) == ""
     assert any("fq-codel" in note and "mark" in note for note in advice.notes)
+
+
+def test_a_call_takes_a_tenth_of_a_slow_link_at_most() -> None:
+    """At 19.2 kbit/s a call of 64 kbit/s would leave the transfer nothing."""
+    slow = tree(rate="19.2 kbit/s")
+    slow["flows"][0]["size"] = "50 kB"
+    slow["tcp"]["receive_window"] = "64 KiB"
+    advice = fl.advise(slow, tcp="linux-cubic", runs=3)
+    assert "A call of 1.920 kbit/s beside" in advice.markdown
+    assert (advice.queues[0].goodput.mean or 0.0) > 0.6 * 19_200
+
+
+def test_a_scenario_may_have_a_flow_of_the_name_call() -> None:
+    scenario = tree()
+    call = {"name": "call", "from": "server", "to": "client", "app": "cbr"}
+    scenario["flows"].append({**call, "rate": "64 kbit/s", "duration": "10 s"})
+    advice = fl.advise(scenario, tcp="linux-cubic", runs=3)
+    assert all(row.delay_mean.mean for row in advice.queues)

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from farlink import units
-from farlink.advice.path import size_text
+from farlink.advice.path import call_rate, size_text
 from farlink.advice.systems import Block as SystemBlock
 from farlink.advice.systems import systems
 from farlink.estimate import in_toml
@@ -105,7 +105,8 @@ def _fixed_ends(advice: "Advice") -> Iterator[Block]:
 def _queue(advice: "Advice") -> Iterator[Block]:
     """Return the table of a call's delay beside an endless transfer."""
     yield Block("head", ["What the queue does to others"])
-    yield Block("text", ["A call of 64 kbit/s beside a transfer that does not end, one way:"])
+    rate = _plain(call_rate(advice.path), "bit/s")
+    yield Block("text", [f"A call of {rate} beside a transfer that does not end, one way:"])
     rows = [("beside it", "mean delay", "99 % below")]
     for what, (mean, p99) in advice.delays.items():
         rows.append((what, _value(mean, "s"), _value(p99, "s")))
@@ -135,7 +136,7 @@ def _disciplines(advice: "Advice") -> list[tuple[str, ...]]:
 
 def _queue_answer(advice: "Advice") -> str:
     """Return the summary of the discipline with the least delay that costs little goodput."""
-    if not advice.queues:
+    if not advice.queues or not advice.queues[0].goodput.mean:
         return ""
     now, *others = advice.queues
     less = [

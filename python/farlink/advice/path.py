@@ -14,6 +14,7 @@ __all__ = [
     "Size",
     "anywhere",
     "bottleneck",
+    "call_rate",
     "sizes",
     "with_arq",
     "with_call",
@@ -23,8 +24,11 @@ __all__ = [
 
 _PACKET = 1500
 
-_CALL = {"app": "cbr", "rate": "64 kbit/s", "packet": "200 B"}
-"""Keys of a flow that resembles a telephone call."""
+_CALL = {"app": "cbr", "packet": "200 B"}
+"""Keys of a flow that resembles a telephone call; its rate is that of `call_rate`."""
+
+_CALL_BIT_S, _CALL_SHARE = 64_000.0, 0.1
+"""Rate of the call, and its greatest share of the slowest link."""
 
 _AT_LEAST_S = 60.0
 _ROUND_TRIPS = 100
@@ -377,6 +381,11 @@ def _named(tcp: str) -> dict[str, str]:
     return {"profile": profile or "rfc", "variant": variant}
 
 
+def call_rate(path: Bottleneck) -> float:
+    """Return the rate of the call (bit/s): 64 kbit/s, and at most a tenth of the link's rate."""
+    return min(_CALL_BIT_S, _CALL_SHARE * (path.rate_bit_s or _CALL_BIT_S / _CALL_SHARE))
+
+
 def with_call(
     tree: Mapping[str, Any], path: Bottleneck, name: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -390,6 +399,7 @@ def with_call(
         "from": begin.replace("{}", "0"),
         "to": end.replace("{}", "0"),
         **_CALL,
+        "rate": f"{call_rate(path):g} bit/s",
         "duration": lasts,
     }
     flows = []

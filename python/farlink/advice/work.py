@@ -37,9 +37,6 @@ _INITIAL_WINDOWS = (10, 20, 40)
 _WINDOW_SHARES = (0.5, 1.0, 2.0, 4.0)
 """Receive windows to try, as multiples of `Bottleneck.holds` (path and queue)."""
 
-_CALL = "call"
-"""Name of the small datagram flow that measures the queueing delay of others."""
-
 _OTHER = "linux-cubic"
 """TCP of the transfer that shares the path: the default of most machines."""
 
@@ -164,6 +161,10 @@ class Advisor:
             first = Point.of(self.given, overrides=self.overrides, seed=self.seed)
         self.tree = {key: item for key, item in first.scenario.items() if key != "resolved_tcp"}
         self.path = bottleneck(self.tree)
+        # The small flow of datagrams that measures the delay of others needs a name of its own.
+        taken = {str(flow.get("name")) for flow in self.tree["flows"]}
+        names = ("call", *(f"call-{number}" for number in range(2, len(taken) + 3)))
+        self.call = next(name for name in names if name not in taken)
         self.now = self.fixed or tcp or _own_tcp(self.given, first) or "linux-cubic"
         several = len([flow for flow in self.tree["flows"] if flow.get("app") != "cbr"]) > 1
         several |= any(int(flow.get("count", 1)) > 1 for flow in self.tree["flows"])
@@ -484,7 +485,7 @@ class Advisor:
 
     def _delays(self, tcps: Sequence[str], best: Setting) -> dict[str, tuple[Estimate, Estimate]]:
         """Return mean and 99 % delay of a small call, beside each transfer and alone."""
-        beside, alone = with_call(self.tree, self.path, _CALL)
+        beside, alone = with_call(self.tree, self.path, self.call)
         runs = max(3, self.runs // 2)
         wanted = {"nothing else": Point.of(alone)}
         for tcp in dict.fromkeys(tcps[:2]):
@@ -496,7 +497,7 @@ class Advisor:
         for what, point in wanted.items():
             # A run in which no datagram of the call arrived has no delay.
             values = [
-                _known(self.lab.values(point, f"{_CALL}.{measure}", runs))
+                _known(self.lab.values(point, f"{self.call}.{measure}", runs))
                 for measure in ("delay_mean", "delay_p99")
             ]
             table[what] = (mean_ci95(values[0]), mean_ci95(values[1]))
@@ -504,7 +505,7 @@ class Advisor:
 
     def _queues(self) -> tuple[QueueChoice, ...]:
         """Return delay of a call and goodput beside it under each queue discipline."""
-        beside, _ = with_call(self.tree, self.path, _CALL)
+        beside, _ = with_call(self.tree, self.path, self.call)
         runs = max(3, self.runs // 2)
         wanted = {"the queue as it is": self._point(self.now, {}, beside)}
         for what, tree in with_disciplines(beside, self.path):
@@ -513,7 +514,7 @@ class Advisor:
             except ScenarioError as error:
                 self.refused.append(f"{what}: {error}")
         self._simulate(wanted.values(), runs)
-        measures = (f"{_CALL}.delay_mean", f"{_CALL}.delay_p99", "goodput_over_run")
+        measures = (f"{self.call}.delay_mean", f"{self.call}.delay_p99", "goodput_over_run")
         values = {
             what: [_known(self.lab.values(point, measure, runs)) for measure in measures]
             for what, point in wanted.items()
