@@ -328,7 +328,9 @@ impl Bbr3 {
 
     /// `BBRSaveCwnd` (5.6.4.4).
     fn save_window(&mut self) {
-        let small = self.losses.repair != Repair::None || matches!(self.state, State::ProbeRtt(_));
+        // An ACK may end a recovery and begin another before cwnd is restored.
+        let repairs = self.losses.repair != Repair::None || self.losses.restores;
+        let small = repairs || matches!(self.state, State::ProbeRtt(_));
         let least = if small { self.losses.prior_cwnd } else { 0 };
         self.losses.prior_cwnd = self.cwnd.max(least);
     }

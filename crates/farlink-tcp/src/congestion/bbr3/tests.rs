@@ -852,3 +852,17 @@ fn marks_end_startup() {
         assert_eq!(d.bbr.full_pipe.reached, ends, "{most} {rounds}");
     }
 }
+
+/// An ACK that ends a recovery and begins another does not lose the window from before.
+#[test]
+fn a_second_recovery_keeps_the_window_of_the_first() {
+    let mut d = Driver::new(&[]).at(Phase::Cruise);
+    let window = d.bbr.cwnd();
+    d.recover();
+    d.bbr.collapse(5 * MSS);
+    d.hook(|bbr, cx| bbr.on_recovered(cx, 5 * MSS));
+    d.recover();
+    d.hook(|bbr, cx| bbr.on_recovered(cx, 5 * MSS));
+    d.round(RATE, PRODUCT - MSS);
+    assert!(d.bbr.cwnd() >= window.min(200 * MSS));
+}
