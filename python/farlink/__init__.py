@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from farlink.browser.notebook import live
     from farlink.captures import Capture, capture
     from farlink.channels import ChannelSample, channel
+    from farlink.congestion import CongestionControl
     from farlink.emulation import Emulated, emulate
     from farlink.estimate import Fit, fit
     from farlink.experiment.diff import Diff, diff
@@ -53,6 +54,7 @@ __version__ = _version()
 __all__ = [
     "Advice",
     "Capture",
+    "CongestionControl",
     "ChannelSample",
     "Diff",
     "Emulated",
@@ -113,6 +115,7 @@ _LATER = {
     "Result": "farlink.result",
     "Capture": "farlink.captures",
     "capture": "farlink.captures",
+    "CongestionControl": "farlink.congestion",
     "ChannelSample": "farlink.channels",
     "channel": "farlink.channels",
     "live": "farlink.browser.notebook",

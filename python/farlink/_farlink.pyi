@@ -16,6 +16,46 @@ class ScenarioError(FarlinkError, ValueError):
 class RunError(FarlinkError):
     """A run could not be finished."""
 
+class ControlState:
+    """State of a congestion control in Python."""
+
+    cwnd: float
+    ssthresh: float
+    pacing_rate: float | None
+
+    def random(self) -> float:
+        """Return a random number of the run, at least 0 and below 1."""
+
+class ControlEvent:
+    """Event of a hook of a congestion control: times in seconds, sizes in bytes."""
+
+    now: float
+    mss: int
+    flight: int
+    acked: int
+    rtt: float | None
+    srtt: float | None
+    min_rtt: float | None
+    rto: float
+    cwnd_limited: bool
+    sent_at: float
+    first: bool
+    window: int
+    idle: float
+
+def register_control(
+    *,
+    name: str,
+    file: str,
+    text: str,
+    cls: type,
+    hooks: Sequence[str],
+    parameters: Sequence[tuple[str, float | bool]],
+    published: Sequence[tuple[str, str, str]],
+    owns_recovery: bool,
+) -> None:
+    """Register a class as a congestion control of the engine."""
+
 class Columns:
     """Columns of one length with their names; `farlink.columns` makes arrays of them."""
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from farlink._farlink import Measures
+    from farlink.congestion import CongestionControl
 
 __all__ = [
     "Progress",
@@ -42,7 +43,7 @@ _MOST_ROWS = 10_000_000
 def run(
     scenario: str | Path | Mapping[str, object],
     *,
-    tcp: Sequence[str] | str | None = None,
+    tcp: "Sequence[str | type[CongestionControl]] | str | None" = None,
     overrides: Mapping[str, object] | None = None,
     seed: int | None = None,
     runs: int | None = None,
@@ -61,7 +62,8 @@ def run(
         Name of the library (`scenarios()`), path of a .toml or .json file, saved result, or the
         same tree as a mapping.
     tcp
-        Names of TCPs (`variants()`); the whole scenario is run with each. A profile before the name
+        Names of TCPs (`variants()`), or classes derived from `CongestionControl`: the class itself,
+        "mine.py:Mine", or "linux-cubic+mine.py:Mine". The whole scenario is run with each. A profile before the name
         (`profiles()`) sets the values of a kernel: "linux-cubic". By default the TCP of the
         scenario, or the TCPs of the saved result.
     overrides
@@ -199,12 +201,14 @@ def schema() -> dict[str, Any]:
     return cast("dict[str, Any]", json.loads(_farlink.schema()))
 
 
-def _names(tcp: Sequence[str] | str | None) -> list[str] | None:
+def _names(
+    tcp: "Sequence[str | type[CongestionControl]] | str | None",
+) -> "list[str | type[CongestionControl]] | None":
     if tcp is None or isinstance(tcp, str):
         return None if tcp is None else [tcp]
     given: object = tcp
     names = list(given) if isinstance(given, Iterable) else [given]
-    texts = [name for name in names if isinstance(name, str)]
+    texts = [name for name in names if isinstance(name, str | type)]
     if len(texts) < len(names):
         raise ScenarioError(f"tcp is {text_of(tcp)}; write a name or a list of names")
     return texts

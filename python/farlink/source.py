@@ -4,11 +4,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from farlink import _farlink, files, resultfile
 from farlink.checks import text_of, whole
 from farlink.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from farlink.congestion import Named
 
 __all__ = ["Source", "changes", "ends", "find", "override_text", "profiles", "split", "toml_text"]
 
@@ -29,7 +32,7 @@ class Source:
     directory: Path = field(default_factory=Path)
 
     def resolve(
-        self, tcp: Sequence[str] | None, overrides: Sequence[tuple[str, str]]
+        self, tcp: Sequence[str | type] | None, overrides: Sequence[tuple[str, str]]
     ) -> dict[str, str]:
         """Resolve the scenario once per TCP.
 
@@ -47,18 +50,18 @@ class Source:
         names = list(self.saved) if tcp is None else list(tcp)
         if not names:
             raise ScenarioError("tcp is empty; name at least one (`farlink list tcp` lists them)")
-        repeated = next((name for name in names if names.count(name) > 1), None)
-        if repeated is not None:
-            raise ScenarioError(f"tcp {repeated!r} is named twice; name each once")
-        for name in names:
+        classes = _classes(names)
+        for name, named in classes.items():
             if name not in self.saved:
-                _check_tcp(name)
-        return {name: self._resolve_one(name, changes) for name in names}
+                _check_tcp(named.base if named else name)
+        return {name: self._resolve_one(name, changes, named) for name, named in classes.items()}
 
-    def _resolve_one(self, tcp: str, changes: list[tuple[str, str]]) -> str:
+    def _resolve_one(
+        self, tcp: str, changes: list[tuple[str, str]], named: "Named | None" = None
+    ) -> str:
         text = self.saved.get(tcp, self.text)
         if tcp not in self.saved:
-            profile, variant = split(tcp)
+            profile, variant = split(named.base if named else tcp)
             asked = [("tcp.variant", variant)]
             if profile is None and any(split(name)[0] for name in self.saved):
                 # A saved result has the profile in the TCP's name, so a name without a prefix means
@@ -66,7 +69,7 @@ class Source:
                 profile = "rfc"
             if profile is not None:
                 asked.insert(0, ("tcp.profile", profile))
-            changes = [*asked, *changes]
+            changes = [*asked, *(named.changes() if named else []), *changes]
         if self.saved and changes:
             # The full TCP settings of a resolved scenario apply to its own TCPs only. Other TCPs
             # use the rest of the scenario.
@@ -216,6 +219,18 @@ def _check_tcp(name: str) -> None:
     close = difflib.get_close_matches(name.replace("+", "_plus"), spelled, n=1)
     hint = f"did you mean {spelled[close[0]]!r}?" if close else f"there are {', '.join(known)}"
     raise ScenarioError(f"tcp {text_of(name)} is not known; {hint}")
+
+
+def _classes(names: Sequence[str | type]) -> "dict[str, Named | None]":
+    """Return each TCP by its name, with its class if it is written in Python."""
+    if all(isinstance(name, str) and ".py:" not in name for name in names):
+        repeated = next((name for name in names if names.count(name) > 1), None)
+        if repeated is not None:
+            raise ScenarioError(f"tcp {repeated!r} is named twice; name each once")
+        return {str(name): None for name in names}
+    from farlink import congestion  # Names of the table alone do not need its imports.
+
+    return congestion.resolve_names(names)
 
 
 def _named(scenario: Mapping[str, Any]) -> str:

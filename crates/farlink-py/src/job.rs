@@ -1,11 +1,13 @@
 //! Runs long work without the GIL, reports progress, and reacts to Ctrl-C.
 
+use crate::control::{HookError, Watchdog};
 use crate::errors;
 use farlink_sim::scenario::{self, Expanded};
 use farlink_sim::{Monitor, RunError};
 use pyo3::prelude::*;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -135,15 +137,17 @@ pub(crate) fn watch<T: Send>(
     py: Python<'_>,
     total: usize,
     progress: Option<&Py<PyAny>>,
-    work: impl FnOnce(&Monitor) -> Result<T, RunError> + Send,
+    work: impl FnOnce(&Monitor, &Arc<Watchdog>) -> Result<T, RunError> + Send,
 ) -> PyResult<T> {
     let monitor = Monitor::default();
+    let dog = Arc::new(Watchdog::default());
     let result = py.detach(|| {
         std::thread::scope(|scope| {
             let (done, result) = channel();
-            let monitor = &monitor;
+            let (monitor, dog) = (&monitor, &dog);
+            let mut seen = (0, None);
             scope.spawn(move || {
-                let outcome = catch_unwind(AssertUnwindSafe(|| work(monitor)));
+                let outcome = catch_unwind(AssertUnwindSafe(|| work(monitor, dog)));
                 let _ = done.send(outcome);
             });
             let mut raised = None;
@@ -156,7 +160,11 @@ pub(crate) fn watch<T: Send>(
                     Err(RecvTimeoutError::Timeout) => {}
                 }
                 if raised.is_none() {
-                    raised = Python::attach(|py| check(py, monitor, total, progress)).err();
+                    raised = Python::attach(|py| {
+                        dog.check(py, &mut seen);
+                        check(py, monitor, total, progress)
+                    })
+                    .err();
                     if raised.is_some() {
                         monitor.stop.store(true, Ordering::Relaxed);
                     }
@@ -167,7 +175,10 @@ pub(crate) fn watch<T: Send>(
     match result {
         (_, Some(raised)) => Err(raised),
         (Ok(outcome), None) => outcome.map_err(|e| errors::run(py, &e)),
-        (Err(panic), None) => Err(errors::internal(&message(&*panic))),
+        (Err(panic), None) => Err(match panic.downcast_ref::<HookError>() {
+            Some(HookError(message)) => errors::scenario(py, message),
+            None => errors::internal(&message(&*panic)),
+        }),
     }
 }
 

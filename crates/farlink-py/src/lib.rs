@@ -2,6 +2,7 @@
 //! and columns. The user interface is in Python.
 
 mod columns;
+mod control;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod errors;
@@ -11,7 +12,9 @@ mod parquet;
 mod paths;
 
 use columns::Columns;
-use farlink_sim::{Asked, Column, Outcome, TraceOptions, scenario};
+use control::Watchdog;
+use farlink_sim::scenario::Expanded;
+use farlink_sim::{Asked, Column, Monitor, Outcome, RunError, TraceOptions, scenario};
 use farlink_tcp::{Interval, profile::PROFILES, variant::VARIANTS};
 use job::{Jobs, watch};
 use measures::{Known, Measures, Row};
@@ -19,7 +22,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::io::Write;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
@@ -54,6 +58,9 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(emulate::execute, m)?)?;
     m.add_function(wrap_pyfunction!(sample_channel, m)?)?;
     m.add_class::<Columns>()?;
+    m.add_class::<control::ControlState>()?;
+    m.add_class::<control::ControlEvent>()?;
+    m.add_function(wrap_pyfunction!(control::register_control, m)?)?;
     m.add_function(wrap_pyfunction!(beta_reg, m)?)?;
     m.add_function(wrap_pyfunction!(paths::least_paths, m)?)?;
     m.add_function(wrap_pyfunction!(gamma_lr, m)?)?;
@@ -209,14 +216,21 @@ fn simulate(
     let jobs = Jobs::new(py, parts)?;
     let before = Mutex::new(Vec::new());
     let known: Vec<OnceLock<Known>> = (0..jobs.parts()).map(|_| OnceLock::new()).collect();
-    let outcomes = watch(py, jobs.len(), progress.as_ref(), |monitor| {
+    let outcomes = watch(py, jobs.len(), progress.as_ref(), |monitor, dog| {
         let (list, places) = jobs.list();
         let keep = |number: usize, outcome: Outcome| {
             let (scenario, run) = list[number];
             known[places[number]].get_or_init(|| Known::of(scenario, &outcome));
             Row::of(run, &outcome)
         };
-        let (rows, error) = farlink_sim::run_each(&list, threads, monitor, keep);
+        let (rows, error) = if list
+            .iter()
+            .any(|(scenario, _)| control::uses_python(scenario))
+        {
+            run_in_order(&list, monitor, dog, keep)
+        } else {
+            farlink_sim::run_each(&list, threads, monitor, keep)
+        };
         match error {
             None => Ok(jobs.by_part(rows, &places)),
             Some(error) => {
@@ -249,6 +263,25 @@ fn simulate(
     }
 }
 
+/// Runs scenarios one after another on this thread. Threads would only wait for each other's GIL.
+fn run_in_order<T>(
+    list: &[(&Expanded, u64)],
+    monitor: &Monitor,
+    dog: &Arc<Watchdog>,
+    keep: impl Fn(usize, Outcome) -> T,
+) -> (Vec<T>, Option<RunError>) {
+    let mut kept = Vec::with_capacity(list.len());
+    for (number, &(scenario, run)) in list.iter().enumerate() {
+        let work = || farlink_sim::run(scenario, run, monitor);
+        match control::run_attached(dog, scenario, run, work) {
+            Ok(outcome) => kept.push(keep(number, outcome)),
+            Err(error) => return (kept, Some(error)),
+        }
+        monitor.done.fetch_add(1, Ordering::Relaxed);
+    }
+    (kept, None)
+}
+
 /// Runs a scenario once with probes. Returns measures, tables and captures.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)]
@@ -267,8 +300,13 @@ fn trace<'py>(
         comment,
         packets,
     };
-    let traced = watch(py, 1, progress.as_ref(), |monitor| {
-        farlink_sim::trace(expanded, run, &options, monitor)
+    let traced = watch(py, 1, progress.as_ref(), |monitor, dog| {
+        let work = || farlink_sim::trace(expanded, run, &options, monitor);
+        if control::uses_python(expanded) {
+            control::run_attached(dog, expanded, run, work)
+        } else {
+            work()
+        }
     })?;
     let out = PyDict::new(py);
     let known = Known::of(expanded, &traced.outcome);

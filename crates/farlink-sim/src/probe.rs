@@ -25,7 +25,7 @@ pub use tables::{
     Column, Holds, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes, frame_kinds,
     limits, quantities, reasons, traces,
 };
-pub(crate) use tables::{Crossed, Passage, QUANTITIES};
+pub(crate) use tables::{Crossed, Passage, QUANTITIES, quantity_number};
 
 /// All tables and captures of a run.
 #[derive(Debug, Default)]
@@ -148,8 +148,7 @@ impl Probes {
                 self.state.push(row);
             }
             Record::Inner { metric, value } => {
-                let quantity = QUANTITIES.iter().position(|&name| name == metric.name);
-                let quantity = quantity.unwrap_or_default() as u8;
+                let quantity = quantity_number(metric.name);
                 let value = value.unwrap_or(f64::NAN);
                 self.inner.push(Inner::of(at, quantity, value));
             }

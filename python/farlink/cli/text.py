@@ -1,6 +1,7 @@
 """Parsers of option values, and output of lines."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,10 @@ __all__ = [
 ]
 
 
+_COMMA = re.compile(r",(?![^()]*\))")
+"""Comma outside of the arguments of a congestion control in Python."""
+
+
 class Stopped(Exception):  # noqa: N818 (Ctrl-C is no error)
     """Raised after Ctrl-C with a message that names the saved runs; the exit code is 130."""
 
@@ -42,7 +47,7 @@ def names(options: Sequence[str]) -> list[str] | None:
         return None
     entries = []
     for option in options:
-        parts = [part.strip() for part in option.split(",")]
+        parts = [part.strip() for part in _COMMA.split(option)]
         if not all(parts):
             raise ScenarioError(f"--tcp {option}: a name is empty; write --tcp reno,sack")
         entries += parts

@@ -48,6 +48,11 @@ def simulate(
             f"a worker has farlink {_farlink.engine()}, and this is {engine}; install the same "
             "on all machines"
         )
+    if any('"python"' in item.text for item in parts):
+        from farlink import congestion
+
+        for item in parts:
+            congestion.register_from(item.text)
     started = time.perf_counter()
     outcome = _farlink.simulate([(item.text, list(item.runs)) for item in parts], 1, progress)
     numbers = []

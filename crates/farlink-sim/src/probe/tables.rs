@@ -4,7 +4,7 @@
 use farlink_agent::Act;
 use farlink_channel::DropCause;
 use farlink_link::arq::FrameKind;
-use farlink_tcp::congestion::ALGORITHMS;
+use farlink_tcp::congestion::{self, ALGORITHMS};
 use farlink_tcp::{Instant, Limit, Mark, Reason};
 use serde::{Serialize, Serializer};
 use std::sync::LazyLock;
@@ -189,7 +189,7 @@ fn marks() -> Vec<&'static str> {
 
 /// Returns each quantity that a congestion control reports to the trace `control`.
 pub fn quantities() -> Vec<Quantity> {
-    let of = |algorithm: &&'static farlink_tcp::congestion::Algorithm| {
+    let of = |algorithm: &&'static congestion::Algorithm| {
         let metrics = algorithm.metrics.iter();
         let algorithm = algorithm.name;
         metrics.map(move |metric| Quantity {
@@ -209,6 +209,23 @@ pub(crate) static QUANTITIES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     names.dedup();
     names
 });
+
+/// Returns the names of all quantities, with those of added algorithms at the end.
+fn quantity_names() -> Vec<&'static str> {
+    let mut names = QUANTITIES.clone();
+    names.extend(congestion::metric_names());
+    names
+}
+
+/// Returns the number of a quantity in traces. Only an added algorithm needs the registry.
+pub(crate) fn quantity_number(name: &str) -> u8 {
+    let same = |other: &&str| *other == name;
+    let own = QUANTITIES.iter().position(same);
+    let number = own.or_else(|| quantity_names().iter().position(same));
+    number
+        .and_then(|n| u8::try_from(n).ok())
+        .unwrap_or_default()
+}
 
 /// Time, flow and side of a row of an end.
 pub(super) type AtEnd = (Instant, u32, u8);
@@ -299,7 +316,7 @@ tables! {
         rto u64 U64 Holds::Time, "s" "retransmission time-out in force";
     }
     Inner "control" end "a quantity of the congestion control has changed" {
-        quantity u8 U8 Holds::Name(|| QUANTITIES.clone()), "" "name of the quantity (below)";
+        quantity u8 U8 Holds::Name(quantity_names), "" "name of the quantity (below)";
         value f64 F64 Holds::Real, "" "value in the unit below; none where it is unknown";
     }
     Rtt "rtt" end "a sample was taken" {

@@ -133,7 +133,8 @@ impl<T: ?Sized> Access<T> {
     /// The ability is absent.
     pub const NONE: Self = Self(None);
 
-    pub(super) const fn new(
+    /// Ability that these two functions downcast a controller to.
+    pub const fn new(
         shared: fn(&dyn CongestionControl) -> Option<&T>,
         exclusive: fn(&mut dyn CongestionControl) -> Option<&mut T>,
     ) -> Self {

@@ -12,7 +12,8 @@ pub struct Metric {
     pub unit: &'static str,
     /// Meaning, and the name in the paper or source of the algorithm.
     pub doc: &'static str,
-    pub(super) read: fn(&dyn CongestionControl, &Context<'_>) -> Option<f64>,
+    /// Function from controller and context to the value.
+    pub read: fn(&dyn CongestionControl, &Context<'_>) -> Option<f64>,
 }
 
 impl Metric {

@@ -29,6 +29,7 @@ mod mix;
 mod peach;
 mod prague;
 mod recent;
+mod registry;
 mod reno;
 mod search;
 mod slow_start;
@@ -66,6 +67,7 @@ pub use ledbat::{LEDBAT, LEDBAT_PLUS_PLUS};
 pub use metric::Metric;
 pub use peach::Peach;
 pub use prague::Prague;
+pub use registry::{lookup, metric_names, register};
 pub use reno::Reno;
 pub(crate) use slow_start::SlowStart;
 pub use slow_start::SlowStartExit;
@@ -96,11 +98,6 @@ pub static ALGORITHMS: &[&Algorithm] = &[
     &LEDBAT_PLUS_PLUS,
     &Copa::ALGORITHM,
 ];
-
-/// Returns the algorithm with this name.
-pub fn lookup(name: &str) -> Option<&'static Algorithm> {
-    ALGORITHMS.iter().copied().find(|a| a.name == name)
-}
 
 /// Builds the controller that `config` selects, for the MSS in use.
 pub(crate) fn build(config: &Config, mss: u32) -> Box<dyn CongestionControl> {

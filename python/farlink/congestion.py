@@ -1,0 +1,310 @@
+"""Congestion controls in Python: the base class, and the reader of names such as ``mine.py:Mine``."""
+
+import ast
+import dis
+import inspect
+import json
+import random as _random
+import re
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from farlink import _farlink
+from farlink.errors import ScenarioError
+
+__all__ = ["CongestionControl", "Named", "register_from", "resolve_names"]
+
+Event = _farlink.ControlEvent
+"""Event of a hook: ``now``, ``rtt``, ``srtt``, ``min_rtt``, ``rto``, ``sent_at`` and ``idle`` in
+seconds, ``mss``, ``flight``, ``acked`` and ``window`` in bytes, ``cwnd_limited`` and ``first``."""
+
+_WRITTEN = re.compile(
+    r"(?:(?P<base>[^/()]+)\+)?(?P<file>[^+()]+\.py):(?P<name>[A-Za-z_]\w*)(?P<args>\(.*\))?", re.S
+)
+_UNFIT = ("random", "time", "secrets", "uuid", "datetime", "threading")
+"""Modules that a hook must not use, because a second run would differ or the run would wait."""
+
+_MOST_PUBLISHED = 8
+_UNITS = ("", "B", "s", "bit/s", "segments")
+
+
+class CongestionControl(_farlink.ControlState):
+    """A congestion control: a class of hooks that set the window of a sender.
+
+    Windows are in bytes, times in seconds, rates in bit/s. Hooks set ``self.cwnd``,
+    ``self.ssthresh`` (``math.inf`` is unlimited) and ``self.pacing_rate`` (None sends as fast as
+    the window allows). A window below one segment counts as one segment. ``self.random()`` returns
+    a number of the run, at least 0 and below 1; it depends on seed, run and connection only.
+
+    All hooks have one argument, an `Event`, which is valid until the hook returns. A hook that a
+    class does not define does what its docstring says. Keyword arguments of ``__init__`` are
+    parameters of the scenario: ``tcp.control.NAME.PARAMETER``. Each has a number or bool as
+    default.
+    """
+
+    publish: ClassVar[Mapping[str, str]] = {}
+    """Attributes in the trace `control`, each with its unit: "B", "s", "bit/s", "segments", ""."""
+
+    owns_recovery: ClassVar[bool] = False
+    """True if only the class sets cwnd in loss recovery; PRR is then off."""
+
+    over: ClassVar[str] = "sack"
+    """TCP whose recovery, timer and receiver are used if none is named."""
+
+    def on_established(self, event: Event) -> None:
+        """Handle the end of the handshake. Does nothing by default."""
+
+    def on_delivered(self, event: Event) -> None:
+        """Handle an ACK of new data, in recovery or not, before other hooks. Nothing by default."""
+
+    def on_ack(self, event: Event) -> None:
+        """Handle an ACK of ``acked`` new bytes outside of recovery. Does nothing by default."""
+
+    def on_dup_ack(self, event: Event) -> None:
+        """Handle a duplicate ACK. Does nothing by default."""
+
+    def on_loss(self, event: Event) -> None:
+        """Handle a loss, once per window. Sets both windows to max(flight / 2, 2 MSS) by default.
+
+        ``sent_at`` is the time of the lost segment's last transmission.
+        """
+
+    def on_ecn(self, event: Event) -> None:
+        """Handle an ECN mark, once per window. Calls ``on_loss`` by default."""
+
+    def on_recovery_ack(self, event: Event) -> None:
+        """Handle an ACK of new data in recovery. Does nothing by default."""
+
+    def on_recovered(self, event: Event) -> None:
+        """Handle the end of recovery. Sets cwnd to ``window`` by default."""
+
+    def on_timeout(self, event: Event) -> None:
+        """Handle a retransmission time-out. ``first`` is false if the segment timed out before.
+
+        By default, sets ssthresh to max(flight / 2, 2 MSS) if ``first``, and cwnd to one segment.
+        """
+
+    def on_idle(self, event: Event) -> None:
+        """Handle an idle time of one RTO. Limits cwnd to ``window`` by default."""
+
+    def on_pause(self, event: Event) -> None:
+        """Handle ``idle`` seconds without data in flight. Does nothing by default."""
+
+
+_HOOKS = [name for name in vars(CongestionControl) if name.startswith("on_")]
+
+
+@dataclass(frozen=True)
+class Named:
+    """Registered class in a list of TCPs: the TCP below it, and the values of its parameters."""
+
+    base: str
+    control: str
+    values: Mapping[str, object]
+
+    def changes(self) -> list[tuple[str, str]]:
+        """Return the overrides that select the class."""
+        written = [("tcp.congestion", json.dumps(self.control))]
+        for name, value in self.values.items():
+            written.append((f"tcp.control.{self.control}.{name}", json.dumps(value)))
+        return written
+
+
+def resolve_names(tcp: Sequence[str | type]) -> dict[str, Named | None]:
+    """Return each TCP of a list by its name; None for a name of the table of TCPs.
+
+    Raises
+    ------
+    ScenarioError
+        If a file or class cannot be used.
+    """
+    found: dict[str, Named | None] = {}
+    sources: dict[str, str] = {}
+    for item in tcp:
+        name = item if isinstance(item, str) else item.__name__
+        if name in found:
+            raise ScenarioError(f"tcp {name!r} is named twice; name each once")
+        found[name] = _named(item, sources)
+    return found
+
+
+def register_from(text: str) -> None:
+    """Register the classes that a resolved scenario of this program's own making contains."""
+    if '"python"' not in text:
+        return
+    tree = json.loads(text)
+    for tcp in [tree.get("tcp", {}), *(flow.get("tcp", {}) for flow in tree.get("flows", []))]:
+        for name, values in (tcp.get("control") or {}).items():
+            if "python" in values and _REGISTERED.get(name) != (values["file"], values["python"]):
+                _register(_load(values["python"], values["file"], name), values["file"],
+                          values["python"])
+
+
+def _named(item: str | type, sources: dict[str, str]) -> Named | None:
+    if isinstance(item, str):
+        match = _WRITTEN.fullmatch(item)
+        if match is None:
+            return None
+        path = Path(match["file"])
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ScenarioError(f"{path}: {reason.lower()}") from error
+        cls = _load(text, path.name, match["name"])
+        base, values, file = match["base"] or cls.over, _arguments(match["args"], item), path.name
+    else:
+        if not issubclass(item, CongestionControl):
+            raise ScenarioError(f"tcp {item.__name__}: derive it from farlink.CongestionControl")
+        file, text = _source(item)
+        cls, base, values = item, item.over, {}
+    if sources.setdefault(cls.__name__, text) != text:
+        raise ScenarioError(f"two classes have the name {cls.__name__}; rename one")
+    _register(cls, file, text)
+    return Named(base, cls.__name__, values)
+
+
+_REGISTERED: dict[str, tuple[str, str]] = {}
+_CLASSES: dict[tuple[str, str, str], type[CongestionControl]] = {}
+
+
+def _load(text: str, file: str, name: str) -> type[CongestionControl]:
+    key = (file, text, name)
+    if key in _CLASSES:
+        return _CLASSES[key]
+    module = types.ModuleType(f"farlink_cc_{Path(file).stem}")
+    module.__file__ = file
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(text, file, "exec"), vars(module))  # noqa: S102 (the user named the file)
+    except SyntaxError as error:
+        raise ScenarioError(f"{file}:{error.lineno}: {error.msg}") from error
+    except Exception as error:
+        lines = [f.tb_lineno for f in _frames(error) if f.tb_frame.f_code.co_filename == file]
+        at = f"{file}:{lines[-1]}" if lines else file
+        raise ScenarioError(f"{at}: {type(error).__name__}: {error}") from error
+    cls = getattr(module, name, None)
+    if not (isinstance(cls, type) and issubclass(cls, CongestionControl)):
+        raise ScenarioError(f"{file}: no class {name} derived from farlink.CongestionControl")
+    _CLASSES[key] = cls
+    return cls
+
+
+def _frames(error: BaseException) -> Iterator[types.TracebackType]:
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
+
+
+def _source(cls: type) -> tuple[str, str]:
+    module = sys.modules.get(cls.__module__)
+    file = getattr(module, "__file__", None)
+    try:
+        text = Path(file).read_text(encoding="utf-8") if file else inspect.getsource(cls)
+    except (OSError, TypeError) as error:
+        raise ScenarioError(f"tcp {cls.__name__}: its source cannot be read") from error
+    return file or "<notebook>", text
+
+
+def _arguments(written: str | None, item: str) -> dict[str, object]:
+    if written is None:
+        return {}
+    try:
+        call = ast.parse(f"f{written}", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args:
+            raise ValueError
+        return {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+    except (SyntaxError, ValueError) as error:
+        raise ScenarioError(f"tcp {item!r}: write arguments as (alpha=1, beta=0.7)") from error
+
+
+def _register(cls: type[CongestionControl], file: str, text: str) -> None:
+    _refuse_unfit(cls, file)
+    parameters = []
+    signature = inspect.signature(cls.__init__) if "__init__" in _own(cls) else None
+    for name, parameter in list(signature.parameters.items())[1:] if signature else []:
+        if not isinstance(parameter.default, bool | int | float):
+            raise ScenarioError(
+                f"{file}: {cls.__name__}.__init__: {name} needs a number or bool as default"
+            )
+        parameters.append((name, parameter.default))
+    published = list(cls.publish.items())
+    if len(published) > _MOST_PUBLISHED or any(unit not in _UNITS for _, unit in published):
+        raise ScenarioError(
+            f"{file}: {cls.__name__}.publish; write at most {_MOST_PUBLISHED} names, each with a "
+            'unit of "B", "s", "bit/s", "segments" or ""'
+        )
+    _farlink.register_control(
+        name=cls.__name__, file=file, text=text, cls=cls,
+        hooks=[hook for hook in _HOOKS if hook in _own(cls)],
+        parameters=parameters,
+        published=[(name, unit, f"attribute of {cls.__name__}") for name, unit in published],
+        owns_recovery=cls.owns_recovery,
+    )
+    _REGISTERED[cls.__name__] = (file, text)
+
+
+def _own(cls: type) -> set[str]:
+    """Return the names that a class and its bases below `CongestionControl` define."""
+    return {name for base in cls.__mro__[: cls.__mro__.index(CongestionControl)]
+            for name in vars(base)}
+
+
+def _refuse_unfit(cls: type, file: str) -> None:
+    """Refuse hooks that read the clock, wait, or draw random numbers of their own."""
+    seen: set[types.CodeType] = set()
+    todo: list[types.FunctionType] = []
+    for base in cls.__mro__[: cls.__mro__.index(CongestionControl)]:
+        todo += [value for value in vars(base).values() if isinstance(value, types.FunctionType)]
+    while todo:
+        function = todo.pop()
+        if function.__code__ in seen:
+            continue
+        seen.add(function.__code__)
+        for line, used in _used(function.__code__, function.__globals__):
+            if isinstance(used, types.FunctionType) and used.__module__ == function.__module__:
+                todo.append(used)
+            elif (unfit := _unfit(used)) is not None:
+                raise ScenarioError(
+                    f"{file}:{line}: {cls.__name__} uses {unfit}, which a second run would not "
+                    "repeat; use self.random() and event.now"
+                )
+
+
+def _used(code: types.CodeType, names: Mapping[str, object]) -> Iterator[tuple[int, object]]:
+    """Yield each global object and imported module that code refers to, with its line."""
+    line = code.co_firstlineno
+    held: object = None
+    for step in dis.get_instructions(code):
+        line = (step.positions.lineno if step.positions else None) or line
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            held = names.get(str(step.argval))
+            yield line, held
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            if isinstance(held, types.ModuleType):
+                held = getattr(held, str(step.argval), None)
+                yield line, held
+        elif step.opname == "IMPORT_NAME" and str(step.argval).split(".")[0] in _UNFIT:
+            yield line, sys.modules.get(str(step.argval)) or types.ModuleType(str(step.argval))
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _used(constant, names)
+
+
+def _unfit(used: object) -> str | None:
+    module: object
+    if isinstance(used, types.ModuleType):
+        module = used.__name__
+    elif isinstance(used, Callable):  # type: ignore[arg-type]
+        owner = getattr(used, "__self__", None)
+        module = "random" if isinstance(owner, _random.Random) else getattr(used, "__module__", None)
+    else:
+        module = None
+    module = str(module or "")
+    bad = module in _UNFIT or module.startswith("numpy.random") or used is _random.Random
+    return module if bad else None
