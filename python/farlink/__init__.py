@@ -23,6 +23,7 @@ from farlink.errors import (
 if TYPE_CHECKING:
     from farlink import artifact as artifact
     from farlink import captures as captures
+    from farlink import congestion as congestion
     from farlink import constellation as constellation
     from farlink import control as control
     from farlink import emulation as emulation
@@ -54,8 +55,8 @@ __version__ = _version()
 __all__ = [
     "Advice",
     "Capture",
-    "CongestionControl",
     "ChannelSample",
+    "CongestionControl",
     "Diff",
     "Emulated",
     "FarlinkError",
@@ -135,6 +136,7 @@ _LATER = {
 _MODULES = {
     "artifact",
     "captures",
+    "congestion",
     "constellation",
     "control",
     "emulation",

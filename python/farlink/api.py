@@ -63,9 +63,9 @@ def run(
         same tree as a mapping.
     tcp
         Names of TCPs (`variants()`), or classes derived from `CongestionControl`: the class itself,
-        "mine.py:Mine", or "linux-cubic+mine.py:Mine". The whole scenario is run with each. A profile before the name
-        (`profiles()`) sets the values of a kernel: "linux-cubic". By default the TCP of the
-        scenario, or the TCPs of the saved result.
+        "mine.py:Mine", or "linux-cubic+mine.py:Mine". The whole scenario is run with each. A
+        profile before the name (`profiles()`) sets the values of a kernel: "linux-cubic". By
+        default the TCP of the scenario, or the TCPs of the saved result.
     overrides
         Values by path, with units: ``{"links.0.down.delay": "300 ms"}``.
     seed

@@ -147,7 +147,7 @@ def _of_verdicts(document: Mapping[str, Any]) -> dict[str, str]:
 
 def _of_scenarios(where: source.Source) -> dict[str, str]:
     entries: dict[str, str] = {}
-    for text in where.resolve(None, []).values():
+    for text in where.saved.values() or where.resolve(None, []).values():
         entries |= of_scenario(json.loads(text))
     return entries
 

@@ -1,4 +1,4 @@
-"""Congestion controls in Python: the base class, and the reader of names such as ``mine.py:Mine``."""
+"""Congestion controls in Python: the base class, and the reader of ``mine.py:Mine``."""
 
 import ast
 import dis
@@ -11,12 +11,21 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from farlink import _farlink
 from farlink.errors import ScenarioError
 
-__all__ = ["CongestionControl", "Named", "register_from", "resolve_names"]
+__all__ = [
+    "CongestionControl",
+    "Named",
+    "check_saved",
+    "classes_in",
+    "register_from",
+    "resolve_names",
+    "sources_in",
+    "written",
+]
 
 Event = _farlink.ControlEvent
 """Event of a hook: ``now``, ``rtt``, ``srtt``, ``min_rtt``, ``rto``, ``sent_at`` and ``idle`` in
@@ -100,8 +109,9 @@ _HOOKS = [name for name in vars(CongestionControl) if name.startswith("on_")]
 
 @dataclass(frozen=True)
 class Named:
-    """Registered class in a list of TCPs: the TCP below it, and the values of its parameters."""
+    """Registered class in a list of TCPs: name in results, TCP below, values of parameters."""
 
+    name: str
     base: str
     control: str
     values: Mapping[str, object]
@@ -125,23 +135,81 @@ def resolve_names(tcp: Sequence[str | type]) -> dict[str, Named | None]:
     found: dict[str, Named | None] = {}
     sources: dict[str, str] = {}
     for item in tcp:
-        name = item if isinstance(item, str) else item.__name__
+        named = _named(item, sources)
+        name = named.name if named else str(item)
         if name in found:
             raise ScenarioError(f"tcp {name!r} is named twice; name each once")
-        found[name] = _named(item, sources)
+        found[name] = named
     return found
+
+
+def check_saved(text: str) -> None:
+    """Refuse a saved scenario whose class was not named to this program, or has changed since.
+
+    The class is not run from the result alone, because a result may come from somebody else.
+
+    Raises
+    ------
+    ScenarioError
+        If the class of the scenario is not the named one.
+    """
+    for name, file, source in classes_in(text):
+        if name not in _REGISTERED:
+            raise ScenarioError(
+                f"{name} is a congestion control in Python; name its file: --tcp {file}:{name}"
+            )
+        if _REGISTERED[name][1] != source:
+            raise ScenarioError(f"{file} is not the file that this result was made with")
+
+
+def sources_in(text: str) -> dict[str, str]:
+    """Return the source files of the classes in a resolved scenario, by name."""
+    return {file: source for _, file, source in classes_in(text)}
+
+
+def classes_in(text: str) -> list[tuple[str, str, str]]:
+    """Return name, file and source of each class in a resolved scenario."""
+    if '"python"' not in text:
+        return []
+    found = {}
+    tree = json.loads(text)
+    for tcp in [tree.get("tcp"), *(tree.get("resolved_tcp") or ())]:
+        for name, values in ((tcp or {}).get("control") or {}).items():
+            if "python" in values:
+                found[name] = (name, values["file"], values["python"])
+    return list(found.values())
+
+
+def _parameters(text: str, name: str) -> list[str]:
+    """Return the parameters of a class in a resolved scenario."""
+    tree = json.loads(text)
+    for tcp in [tree.get("tcp"), *(tree.get("resolved_tcp") or ())]:
+        if values := ((tcp or {}).get("control") or {}).get(name):
+            return [key for key in values if key not in ("python", "file")]
+    return []
+
+
+def written(tcp: str, text: str) -> str:
+    """Return a TCP of a result as --tcp takes it: "linux-cubic+Mine" is "linux-cubic+mine.py:Mine".
+
+    `text` is the resolved scenario of the TCP.
+    """
+    for name, file, _ in classes_in(text):
+        match = re.fullmatch(rf"(.*\+)?{name}(-.*)?", tcp)
+        if match:
+            value = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|True|False)"
+            names = "|".join(re.escape(key) for key in _parameters(text, name))
+            given = re.findall(rf"-({names}){value}(?=-|$)", match[2] or "") if names else []
+            arguments = ", ".join(f"{key}={value}" for key, value in given)
+            return f"{match[1] or ''}{file}:{name}" + (f"({arguments})" if arguments else "")
+    return tcp
 
 
 def register_from(text: str) -> None:
     """Register the classes that a resolved scenario of this program's own making contains."""
-    if '"python"' not in text:
-        return
-    tree = json.loads(text)
-    for tcp in [tree.get("tcp", {}), *(flow.get("tcp", {}) for flow in tree.get("flows", []))]:
-        for name, values in (tcp.get("control") or {}).items():
-            if "python" in values and _REGISTERED.get(name) != (values["file"], values["python"]):
-                _register(_load(values["python"], values["file"], name), values["file"],
-                          values["python"])
+    for name, file, source in classes_in(text):
+        if _REGISTERED.get(name) != (file, source):
+            _register(_load(source, file, name), file, source)
 
 
 def _named(item: str | type, sources: dict[str, str]) -> Named | None:
@@ -165,7 +233,9 @@ def _named(item: str | type, sources: dict[str, str]) -> Named | None:
     if sources.setdefault(cls.__name__, text) != text:
         raise ScenarioError(f"two classes have the name {cls.__name__}; rename one")
     _register(cls, file, text)
-    return Named(base, cls.__name__, values)
+    name = "-".join([cls.__name__, *(f"{key}{value}" for key, value in values.items())])
+    name = name if base == cls.over else f"{base}+{name}"
+    return Named(name, base, cls.__name__, values)
 
 
 _REGISTERED: dict[str, tuple[str, str]] = {}
@@ -208,7 +278,7 @@ def _source(cls: type) -> tuple[str, str]:
         text = Path(file).read_text(encoding="utf-8") if file else inspect.getsource(cls)
     except (OSError, TypeError) as error:
         raise ScenarioError(f"tcp {cls.__name__}: its source cannot be read") from error
-    return file or "<notebook>", text
+    return Path(file).name if file else "<notebook>", text
 
 
 def _arguments(written: str | None, item: str) -> dict[str, object]:
@@ -217,7 +287,7 @@ def _arguments(written: str | None, item: str) -> dict[str, object]:
     try:
         call = ast.parse(f"f{written}", mode="eval").body
         if not isinstance(call, ast.Call) or call.args:
-            raise ValueError
+            raise SyntaxError  # noqa: TRY301 (answered below as other wrong arguments are)
         return {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
     except (SyntaxError, ValueError) as error:
         raise ScenarioError(f"tcp {item!r}: write arguments as (alpha=1, beta=0.7)") from error
@@ -240,7 +310,10 @@ def _register(cls: type[CongestionControl], file: str, text: str) -> None:
             'unit of "B", "s", "bit/s", "segments" or ""'
         )
     _farlink.register_control(
-        name=cls.__name__, file=file, text=text, cls=cls,
+        name=cls.__name__,
+        file=file,
+        text=text,
+        cls=cls,
         hooks=[hook for hook in _HOOKS if hook in _own(cls)],
         parameters=parameters,
         published=[(name, unit, f"attribute of {cls.__name__}") for name, unit in published],
@@ -251,8 +324,9 @@ def _register(cls: type[CongestionControl], file: str, text: str) -> None:
 
 def _own(cls: type) -> set[str]:
     """Return the names that a class and its bases below `CongestionControl` define."""
-    return {name for base in cls.__mro__[: cls.__mro__.index(CongestionControl)]
-            for name in vars(base)}
+    return {
+        name for base in cls.__mro__[: cls.__mro__.index(CongestionControl)] for name in vars(base)
+    }
 
 
 def _refuse_unfit(cls: type, file: str) -> None:
@@ -302,7 +376,9 @@ def _unfit(used: object) -> str | None:
         module = used.__name__
     elif isinstance(used, Callable):  # type: ignore[arg-type]
         owner = getattr(used, "__self__", None)
-        module = "random" if isinstance(owner, _random.Random) else getattr(used, "__module__", None)
+        module = (
+            "random" if isinstance(owner, _random.Random) else getattr(used, "__module__", None)
+        )
     else:
         module = None
     module = str(module or "")

@@ -60,6 +60,10 @@ class Source:
         self, tcp: str, changes: list[tuple[str, str]], named: "Named | None" = None
     ) -> str:
         text = self.saved.get(tcp, self.text)
+        if tcp in self.saved and '"python"' in text:
+            from farlink import congestion
+
+            congestion.check_saved(text)
         if tcp not in self.saved:
             profile, variant = split(named.base if named else tcp)
             asked = [("tcp.variant", variant)]

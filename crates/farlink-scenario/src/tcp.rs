@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use farlink_tcp::config::Config;
-use farlink_tcp::congestion::Control;
+use farlink_tcp::congestion::{Control, is_added};
 use farlink_tcp::key::{self, Key, Value};
 use farlink_tcp::profile::{self, PROFILES, Profile};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -80,10 +80,13 @@ impl TcpSpec {
             (Some(control), Some(under)) => Some(control.over(under)),
             (control, under) => control.clone().or_else(|| under.clone()),
         };
+        // A class in Python stands for a row of the table, and a row named here replaces the base's.
+        let inherits = |name: &&String| self.variant.is_none() || !is_added(name);
+        let inherited = base.congestion.as_ref().filter(inherits);
         Self {
             variant: self.variant.clone().or_else(|| base.variant.clone()),
             profile: self.profile.or(base.profile),
-            congestion: self.congestion.clone().or_else(|| base.congestion.clone()),
+            congestion: self.congestion.clone().or_else(|| inherited.cloned()),
             control,
             keys,
         }

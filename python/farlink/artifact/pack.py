@@ -9,8 +9,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from farlink import _farlink, citation, files, folder, source
+from farlink import _farlink, citation, congestion, files, folder, source
 from farlink.artifact import archive
 from farlink.errors import ScenarioError
 
@@ -59,6 +60,7 @@ def pack(results: Sequence[str | Path], out: str | Path) -> Path:
         entry = _entry(Path(result))
         place = _free(f"results/{entry.name}", {item["folder"] for item in listed})
         content |= {f"{place}/{name}": data for name, data in entry.content.items()}
+        content |= {f"{place}/{name}": data for name, data in _sources(entry).items()}
         listed.append({"folder": place, "kind": entry.kind, "command": entry.command})
     content["references.bib"] = citation.bibtex([str(result) for result in results]).encode()
     content["requirements.txt"] = _requirements().encode()
@@ -98,12 +100,33 @@ def _entry(path: Path) -> _Entry:
     return _Entry(kind, name, _command(kind, content[KINDS[kind]]), content)
 
 
+def _sources(entry: _Entry) -> dict[str, bytes]:
+    """Return the files of congestion controls in Python that the numbers were made with."""
+    found: dict[str, str] = {}
+    for name, data in entry.content.items():
+        if name.endswith(".json") and b'"python"' in data:
+            document = json.loads(data)
+            for scenario in (document.get("scenarios") or {}).values():
+                found |= congestion.sources_in(json.dumps(scenario))
+    return {name: text.encode() for name, text in found.items()}
+
+
 def _command(kind: str, data: bytes) -> str:
     """Return the command that made a result; for a run, a command that repeats it in its folder."""
     document = json.loads(data)
     if kind == "study":
         return str(document["command"])
-    return "farlink run result.json" if kind == "run" else f"farlink sweep {document['name']}.toml"
+    if kind == "run":
+        return "farlink run result.json" + _classes(document)
+    return f"farlink sweep {document['name']}.toml"
+
+
+def _classes(document: dict[str, Any]) -> str:
+    """Return --tcp with the files of congestion controls in Python; nothing without any."""
+    words = []
+    for tcp, scenario in document["scenarios"].items():
+        words.append(congestion.written(tcp, json.dumps(scenario)))
+    return f" --tcp {shlex.quote(','.join(words))}" if words != list(document["scenarios"]) else ""
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -34,7 +34,7 @@ pub(super) const HOOKS: [&str; 11] = [
 
 /// Class and what the engine needs of it.
 pub(super) struct Class {
-    pub(super) class: Py<PyType>,
+    pub(super) object: Py<PyType>,
     pub(super) name: &'static str,
     /// Name of the source file in tracebacks.
     pub(super) file: String,
@@ -51,7 +51,10 @@ fn leak(text: &str) -> &'static str {
     Box::leak(text.to_owned().into_boxed_str())
 }
 
-const READERS: [fn(&dyn CongestionControl, &Context<'_>) -> Option<f64>; 8] = [
+type Reader = fn(&dyn CongestionControl, &Context<'_>) -> Option<f64>;
+
+/// Readers of published attributes by number: a metric has a function without captured values.
+const READERS: [Reader; 8] = [
     read::<0>, read::<1>, read::<2>, read::<3>, read::<4>, read::<5>, read::<6>, read::<7>,
 ];
 
@@ -111,7 +114,7 @@ pub(crate) fn register_control(
     }));
     let defined = |hook: &&str| hooks.iter().any(|name| name == hook);
     let entry = Class {
-        class: cls,
+        object: cls,
         name: algorithm.name,
         file,
         hooks: (0..HOOKS.len()).filter(|&i| defined(&HOOKS[i])).collect(),

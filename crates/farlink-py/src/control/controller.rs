@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::any::Any;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Message of a run that a class ended. The payload unwinds the run, so that the engine needs no
@@ -79,7 +80,7 @@ impl PythonControl {
         });
         let made = (|| {
             step();
-            let instance = class.class.bind(py).call((), Some(arguments));
+            let instance = class.object.bind(py).call((), Some(arguments));
             step();
             let instance = instance?.cast_into::<ControlState>()?;
             let mut methods = [const { None }; HOOKS.len()];
@@ -164,7 +165,7 @@ impl PythonControl {
         })
     }
 
-    fn on_some_loss(&mut self, hook: Hook, cx: &Context<'_>, loss: &Loss) -> bool {
+    fn on_some_loss(&mut self, hook: Hook, cx: &Context<'_>, loss: Loss) -> bool {
         self.call(hook, cx, |event| event.sent_at = loss.sent_at.as_secs_f64())
     }
 
@@ -213,13 +214,13 @@ impl CongestionControl for PythonControl {
     }
 
     fn on_loss(&mut self, cx: &Context<'_>, loss: &Loss) {
-        if !self.on_some_loss(Hook::Loss, cx, loss) {
+        if !self.on_some_loss(Hook::Loss, cx, *loss) {
             self.set(half_flight(cx), half_flight(cx));
         }
     }
 
     fn on_congestion_mark(&mut self, cx: &Context<'_>, loss: &Loss) {
-        if !self.on_some_loss(Hook::Ecn, cx, loss) {
+        if !self.on_some_loss(Hook::Ecn, cx, *loss) {
             self.on_loss(cx, loss);
         }
     }
@@ -261,7 +262,7 @@ impl CongestionControl for PythonControl {
 
     fn on_pause(&mut self, cx: &Context<'_>, since_last: Interval) {
         self.call(Hook::Pause, cx, |event| {
-            event.idle = since_last.as_secs_f64()
+            event.idle = since_last.as_secs_f64();
         });
     }
 }
@@ -318,7 +319,7 @@ fn line_of(py: Python<'_>, class: &Class, error: &PyErr) -> Option<String> {
         let code = frame.getattr("tb_frame").ok()?.getattr("f_code").ok()?;
         let file = code.getattr("co_filename").ok()?.extract::<String>().ok()?;
         let line = frame.getattr("tb_lineno").ok()?.extract::<u64>().ok()?;
-        if file == class.file || place.is_none() {
+        if Path::new(&file).ends_with(&class.file) || place.is_none() {
             place = Some(format!("{file}:{line}"));
         }
         next = frame.getattr("tb_next").ok();

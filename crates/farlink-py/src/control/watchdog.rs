@@ -39,7 +39,7 @@ impl Watchdog {
     /// check.
     pub(crate) fn check(&self, py: Python<'_>, seen: &mut (u64, Option<Instant>)) {
         let steps = self.steps.load(Ordering::Relaxed);
-        if steps % 2 == 0 || steps != seen.0 {
+        if steps.is_multiple_of(2) || steps != seen.0 {
             *seen = (steps, (steps % 2 == 1).then(Instant::now));
         } else if seen.1.is_some_and(|since| since.elapsed() > BOUND) {
             let class = py.get_type::<HookTimeout>();

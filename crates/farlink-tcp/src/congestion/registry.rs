@@ -45,6 +45,11 @@ pub fn lookup(name: &str) -> Option<&'static Algorithm> {
     })
 }
 
+/// Returns whether a program has added the algorithm with this name.
+pub fn is_added(name: &str) -> bool {
+    built_in(name).is_none() && lookup(name).is_some()
+}
+
 /// Returns the names of metrics that only added algorithms have.
 pub fn metric_names() -> Vec<&'static str> {
     let all = REGISTRY.read().unwrap_or_else(PoisonError::into_inner);
@@ -89,6 +94,7 @@ mod tests {
         register(&SECOND).unwrap();
         assert_eq!(lookup("RegistryTest").unwrap().summary, "second");
         assert_eq!(metric_names(), ["registry_test"]);
+        assert!(is_added("RegistryTest") && !is_added("reno") && !is_added("nothing"));
         assert_eq!(register(&TAKEN).unwrap_err().name, "reno");
         assert_ne!(lookup("reno").unwrap().summary, "taken");
     }

@@ -1,0 +1,130 @@
+"""Congestion controls in Python."""
+
+import json
+import textwrap
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import farlink as fl
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "cc"
+SHORT = {"duration": "20 s"}
+
+
+def numbers(result: fl.Result, path: Path) -> object:
+    """Return all numbers of a result of one TCP, without its name."""
+    result.to_json(path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    kept = {key: document[key] for key in ("results", "links", "fairness", "events")}
+    return json.loads(json.dumps(kept).replace(json.dumps(result.tcp[0]), '"it"'))
+
+
+def write(path: Path, hook: str, head: str = "") -> str:
+    """Write a class with one hook, which runs after 2 s, and return its name for --tcp."""
+    body = textwrap.indent(textwrap.dedent(hook).strip(), " " * 12)
+    path.write_text(
+        f"{head}\nimport farlink as fl\n\n\nclass Mine(fl.CongestionControl):\n"
+        f"    def on_ack(self, event):\n        if event.now > 2:\n{body}\n",
+        encoding="utf-8",
+    )
+    return f"{path}:Mine"
+
+
+@pytest.mark.parametrize("scenario", sorted(fl.scenarios()))
+def test_reno_in_python_equals_reno_to_the_bit(scenario: str, tmp_path: Path) -> None:
+    ours = fl.run(scenario, tcp="reno", overrides=SHORT)
+    own = fl.run(scenario, tcp=f"{EXAMPLES}/reno.py:Reno", overrides=SHORT)
+    assert numbers(ours, tmp_path / "a.json") == numbers(own, tmp_path / "b.json")
+
+
+@pytest.mark.parametrize(
+    ("hook", "head", "message"),
+    [
+        ("1 / 0", "", r"mine.py:8: Mine.on_ack at 2\.\d+ s of the run: ZeroDivisionError: .*"),
+        ("self.cwnd = float('nan')", "", r"mine.py:8: Mine.on_ack at .* cwnd = NaN; write bytes.*"),
+        ("self.cwnd = -1", "", r"mine.py:8: Mine.on_ack at .* cwnd = -1; write bytes.*"),
+        ("self.ssthresh = -1", "", r"mine.py:8: .* ssthresh = -1; write bytes of 0 or more.*"),
+        ("self.pacing_rate = 0", "", r"mine.py:8: .* pacing_rate = 0; write bit/s from 1.*"),
+        ("while True:\n    pass", "", r"mine.py:\d+: Mine.on_ack at .*: takes longer than 2 s"),
+        ("time.sleep(1)", "import time", r"mine.py:8: Mine uses time, .*"),
+        ("random.random()", "import random", r"mine.py:8: Mine uses random, .*"),
+        ("uniform(0, 1)", "from random import uniform", r"mine.py:8: Mine uses random, .*"),
+        ("np.random.rand()", "import numpy as np", r"mine.py:8: Mine uses numpy.random, .*"),
+        ("import time\ntime.time()", "", r"mine.py:8: Mine uses time, .*"),
+        ("x()", "import time\ndef x(): return time.time()", r"mine.py:2: Mine uses time, .*"),
+    ],
+)
+def test_an_error_of_a_class_is_one_line(
+    tmp_path: Path, hook: str, head: str, message: str
+) -> None:
+    name = write(tmp_path / "mine.py", hook, head)
+    with pytest.raises(fl.ScenarioError, match=message) as error:
+        fl.run("geo-omueti2007", tcp=name, overrides=SHORT)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("none.py:Mine", None, "none.py: no such file or directory"),
+        ("mine.py:Mine", "x = (", "mine.py:1: .*"),
+        ("mine.py:Mine", "x = 1 / 0", "mine.py:1: ZeroDivisionError: .*"),
+        ("mine.py:Mine", "class Mine: pass", "mine.py: no class Mine derived from .*"),
+        ("mine.py:Mine(2)", "import farlink as fl\nclass Mine(fl.CongestionControl): pass",
+         r".*write arguments as \(alpha=1, beta=0.7\)"),
+        ("mine.py:Mine(x=2)", "import farlink as fl\nclass Mine(fl.CongestionControl): pass",
+         ".*x is not a parameter of Mine.*"),
+        ("nothing+mine.py:Mine", "import farlink as fl\nclass Mine(fl.CongestionControl): pass",
+         "tcp 'nothing' is not known.*"),
+    ],
+)  # fmt: skip
+def test_an_unusable_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str | None, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        Path("mine.py").write_text(text, encoding="utf-8")
+    with pytest.raises(fl.ScenarioError, match=message):
+        fl.run("geo-omueti2007", tcp=name, overrides=SHORT)
+
+
+def test_random_numbers_depend_on_seed_and_run_only(tmp_path: Path) -> None:
+    name = write(tmp_path / "mine.py", "self.cwnd = (2 + 20 * self.random()) * event.mss")
+    runs = [fl.run("geo-omueti2007", tcp=name, overrides=SHORT, seed=s, runs=2) for s in (1, 1, 2)]
+    a, b, c = (numbers(run, tmp_path / "r.json") for run in runs)
+    assert a == b
+    assert a != c
+    first, second = runs[0].per_run("goodput", runs[0].tcp[0])
+    assert first != second
+
+
+def test_parameters_and_published_state(tmp_path: Path) -> None:
+    name = f"linux-cubic+{EXAMPLES}/aimd.py:Aimd(alpha=2, beta=0.7)"
+    result = fl.run("geo-lossy", tcp=[name, "cubic"], overrides=SHORT)
+    assert result.tcp[0] == "linux-cubic+Aimd-alpha2-beta0.7"
+    control = result.scenario(result.tcp[0])["resolved_tcp"][0]["control"]["Aimd"]
+    assert (control["alpha"], control["beta"]) == (2, 0.7)
+    assert "class Aimd" in control["python"]
+    trace = result.trace("control", tcp=result.tcp[0])
+    assert set(trace["quantity"]) == {"losses"}
+    assert trace["value"].max() > 0
+
+
+def test_a_sweep_varies_a_parameter() -> None:
+    factors = {"tcp": [f"{EXAMPLES}/aimd.py:Aimd"], "tcp.control.Aimd.alpha": [0.5, 4]}
+    grid = fl.sweep("geo-lossy", factors=factors, runs=2, overrides=SHORT)
+    goodput = grid.frame[grid.frame["measure"] == "goodput"]["mean"]
+    assert len(set(goodput)) == 2
+
+
+def test_a_pack_holds_the_source(tmp_path: Path) -> None:
+    result = fl.run("geo-omueti2007", tcp=f"{EXAMPLES}/aimd.py:Aimd(beta=0.7)", overrides=SHORT)
+    result.to_json(tmp_path / "r.json")
+    fl.artifact.pack([tmp_path / "r.json"], tmp_path / "p.zip")
+    with zipfile.ZipFile(tmp_path / "p.zip") as archive:
+        packed = archive.read("results/r/aimd.py").decode()
+        readme = archive.read("README.md").decode()
+    assert packed == (EXAMPLES / "aimd.py").read_text(encoding="utf-8")
+    assert "--tcp 'aimd.py:Aimd(beta=0.7)'" in readme
