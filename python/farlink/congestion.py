@@ -132,15 +132,15 @@ def resolve_names(tcp: Sequence[str | type]) -> dict[str, Named | None]:
     ScenarioError
         If a file or class cannot be used.
     """
-    found: dict[str, Named | None] = {}
+    classes: dict[str, Named | None] = {}
     sources: dict[str, str] = {}
     for item in tcp:
         named = _named(item, sources)
         name = named.name if named else str(item)
-        if name in found:
+        if name in classes:
             raise ScenarioError(f"tcp {name!r} is named twice; name each once")
-        found[name] = named
-    return found
+        classes[name] = named
+    return classes
 
 
 def check_saved(text: str) -> None:
@@ -171,13 +171,13 @@ def classes_in(text: str) -> list[tuple[str, str, str]]:
     """Return name, file and source of each class in a resolved scenario."""
     if '"python"' not in text:
         return []
-    found = {}
+    classes = {}
     tree = json.loads(text)
     for tcp in [tree.get("tcp"), *(tree.get("resolved_tcp") or ())]:
         for name, values in ((tcp or {}).get("control") or {}).items():
             if "python" in values:
-                found[name] = (name, values["file"], values["python"])
-    return list(found.values())
+                classes[name] = (name, values["file"], values["python"])
+    return list(classes.values())
 
 
 def _parameters(text: str, name: str) -> list[str]:

@@ -8,6 +8,7 @@ use crate::namespace::Namespace;
 use crate::program::{CHECK_INTERVAL, HOST, Task, code_of, not_started, wait_for};
 use crate::reaper::Reaper;
 use crate::report::{Report, Server};
+use farlink_tcp::congestion::Abort;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -83,10 +84,11 @@ pub fn session<E>(
         }
         reaper.end(children);
         stop.stop();
-        let report = engine.join().unwrap_or_else(|_| {
-            Err(EmuError::Scenario(
-                "internal error: the engine's thread panicked".into(),
-            ))
+        let report = engine.join().unwrap_or_else(|panic| {
+            let abort = panic.downcast::<Abort>().map(|abort| abort.0);
+            Err(EmuError::Scenario(abort.unwrap_or_else(|_| {
+                "internal error: the engine's thread panicked".into()
+            })))
         });
         (report, code)
     });

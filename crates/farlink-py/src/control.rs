@@ -6,6 +6,5 @@ mod objects;
 mod watchdog;
 
 pub(crate) use class::register_control;
-pub(crate) use controller::HookError;
 pub(crate) use objects::{ControlEvent, ControlState};
 pub(crate) use watchdog::{Watchdog, run_attached, uses_python};

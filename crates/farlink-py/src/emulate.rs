@@ -1,12 +1,10 @@
 //! Emulation for Linux: real packets in real time.
 
-use crate::control::HookError;
 use crate::errors;
 use farlink_emu::{Answer, EmuError, GatewayOptions, Options, Place, Request};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyPermissionError, PySystemExit};
 use pyo3::prelude::*;
 use std::io::ErrorKind;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 
 /// Carries packets between the hosts of a resolved scenario while a program runs in one of them.
@@ -22,7 +20,7 @@ pub(crate) fn emulate(
     notice: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let options: Options = serde_json::from_str(&options).map_err(|e| errors::internal(&e))?;
-    let emulated = AssertUnwindSafe(|| {
+    let report = py.detach(|| {
         farlink_emu::emulate(&scenario, &options, |carrying, lines| {
             tell(notice.as_ref(), lines)?;
             Python::attach(|py| match py.check_signals() {
@@ -39,13 +37,7 @@ pub(crate) fn emulate(
             })
         })
     });
-    let report = match py.detach(|| catch_unwind(emulated)) {
-        Ok(report) => report.map_err(|e| failure(py, &e))??,
-        Err(panic) => match panic.downcast_ref::<HookError>() {
-            Some(HookError(message)) => return Err(errors::scenario(py, message)),
-            None => resume_unwind(panic),
-        },
-    };
+    let report = report.map_err(|e| failure(py, &e))??;
     Ok(report.to_json().to_string())
 }
 

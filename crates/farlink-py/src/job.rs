@@ -1,9 +1,10 @@
 //! Runs long work without the GIL, reports progress, and reacts to Ctrl-C.
 
-use crate::control::{HookError, Watchdog};
+use crate::control::Watchdog;
 use crate::errors;
 use farlink_sim::scenario::{self, Expanded};
 use farlink_sim::{Monitor, RunError};
+use farlink_tcp::congestion::Abort;
 use pyo3::prelude::*;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -175,8 +176,8 @@ pub(crate) fn watch<T: Send>(
     match result {
         (_, Some(raised)) => Err(raised),
         (Ok(outcome), None) => outcome.map_err(|e| errors::run(py, &e)),
-        (Err(panic), None) => Err(match panic.downcast_ref::<HookError>() {
-            Some(HookError(message)) => errors::scenario(py, message),
+        (Err(panic), None) => Err(match panic.downcast_ref::<Abort>() {
+            Some(Abort(message)) => errors::scenario(py, message),
             None => errors::internal(&message(&*panic)),
         }),
     }

@@ -102,13 +102,13 @@ def _entry(path: Path) -> _Entry:
 
 def _sources(entry: _Entry) -> dict[str, bytes]:
     """Return the files of congestion controls in Python that the numbers were made with."""
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for name, data in entry.content.items():
         if name.endswith(".json") and b'"python"' in data:
             document = json.loads(data)
             for scenario in (document.get("scenarios") or {}).values():
-                found |= congestion.sources_in(json.dumps(scenario))
-    return {name: text.encode() for name, text in found.items()}
+                sources |= congestion.sources_in(json.dumps(scenario))
+    return {name: text.encode() for name, text in sources.items()}
 
 
 def _command(kind: str, data: bytes) -> str:

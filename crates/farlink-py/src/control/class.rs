@@ -1,6 +1,7 @@
 //! Registration of a class as an algorithm of the engine.
 
 use super::controller::{PythonControl, UNDO};
+use super::objects::{Class, HOOKS, MARK};
 use super::watchdog::next_seed;
 use crate::errors;
 use farlink_tcp::congestion::{
@@ -13,36 +14,6 @@ use pyo3::types::{PyDict, PyType};
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Parameter that holds the source of the class. Each scenario in use has it.
-pub(crate) const MARK: &str = "python";
-
-/// Names of the hooks, in the order of [`super::controller::Hook`].
-pub(super) const HOOKS: [&str; 11] = [
-    "on_established",
-    "on_delivered",
-    "on_ack",
-    "on_dup_ack",
-    "on_loss",
-    "on_ecn",
-    "on_recovery_ack",
-    "on_recovered",
-    "on_timeout",
-    "on_idle",
-    "on_pause",
-];
-
-/// Class and what the engine needs of it.
-pub(super) struct Class {
-    pub(super) object: Py<PyType>,
-    pub(super) name: &'static str,
-    /// Name of the source file in tracebacks.
-    pub(super) file: String,
-    /// Hooks that the class defines.
-    pub(super) hooks: Vec<usize>,
-    /// Attributes in traces.
-    pub(super) published: Vec<Py<PyAny>>,
-}
 
 /// Classes by the address of their algorithm, which lives for ever.
 static CLASSES: Mutex<Option<HashMap<usize, Arc<Class>>>> = Mutex::new(None);

@@ -1,10 +1,9 @@
 //! Controller that calls the hooks of an instance in Python.
 
-use super::class::{Class, HOOKS};
-use super::objects::{ControlEvent, ControlState, INITIAL, Initial};
+use super::objects::{Class, ControlEvent, ControlState, HOOKS, INITIAL, Initial};
 use super::watchdog::{BOUND, HookTimeout, step};
 use farlink_tcp::congestion::{
-    Access, Ack, CongestionControl, Context, Loss, Start, UndoReduction, Undone,
+    Abort, Access, Ack, CongestionControl, Context, Loss, Start, UndoReduction, Undone,
 };
 use farlink_tcp::{Instant, Interval};
 use pyo3::prelude::*;
@@ -13,10 +12,6 @@ use std::any::Any;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Message of a run that a class ended. The payload unwinds the run, so that the engine needs no
-/// way back for errors of hooks.
-pub(crate) struct HookError(pub(crate) String);
 
 /// Hooks, in the order of [`HOOKS`].
 #[derive(Clone, Copy)]
@@ -308,7 +303,7 @@ fn fail(py: Python<'_>, class: &Class, error: &PyErr, hook: &str, now: Instant) 
         class.name,
         now.as_secs_f64()
     );
-    std::panic::resume_unwind(Box::new(HookError(message)))
+    std::panic::resume_unwind(Box::new(Abort(message)))
 }
 
 /// Returns file and line of the innermost frame in the source file of the class.

@@ -1,9 +1,40 @@
-//! Objects that a class in Python reads and writes: its own state, and the event of a hook.
+//! Class in Python, and the objects that it reads and writes: its own state, and the event of a
+//! hook.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple, PyType};
 use std::cell::Cell;
+
+/// Parameter that holds the source of the class. Each scenario in use has it.
+pub(crate) const MARK: &str = "python";
+
+/// Names of the hooks, in the order of `Hook` of the controller.
+pub(super) const HOOKS: [&str; 11] = [
+    "on_established",
+    "on_delivered",
+    "on_ack",
+    "on_dup_ack",
+    "on_loss",
+    "on_ecn",
+    "on_recovery_ack",
+    "on_recovered",
+    "on_timeout",
+    "on_idle",
+    "on_pause",
+];
+
+/// Class and what the engine needs of it.
+pub(super) struct Class {
+    pub(super) object: Py<PyType>,
+    pub(super) name: &'static str,
+    /// Name of the source file in tracebacks.
+    pub(super) file: String,
+    /// Hooks that the class defines.
+    pub(super) hooks: Vec<usize>,
+    /// Attributes in traces.
+    pub(super) published: Vec<Py<PyAny>>,
+}
 
 /// Largest window that a class may set, in bytes. A float holds every whole number below.
 const MAX_BYTES: f64 = (1_u64 << 53) as f64;

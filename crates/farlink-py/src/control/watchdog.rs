@@ -1,6 +1,6 @@
 //! Runs with classes in Python: one thread that keeps the GIL, and a time bound per hook.
 
-use super::class::MARK;
+use super::objects::MARK;
 use farlink_sim::scenario::Expanded;
 use pyo3::create_exception;
 use pyo3::exceptions::PyBaseException;

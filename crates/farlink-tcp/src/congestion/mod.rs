@@ -67,7 +67,7 @@ pub use ledbat::{LEDBAT, LEDBAT_PLUS_PLUS};
 pub use metric::Metric;
 pub use peach::Peach;
 pub use prague::Prague;
-pub use registry::{is_added, lookup, metric_names, register};
+pub use registry::{Abort, is_added, lookup, metric_names, register};
 pub use reno::Reno;
 pub(crate) use slow_start::SlowStart;
 pub use slow_start::SlowStartExit;

@@ -17,6 +17,11 @@ static REGISTRY: RwLock<Registry> = RwLock::new(Registry {
     metrics: Vec::new(),
 });
 
+/// Payload of the panic with which an added algorithm ends a run: a message for the user. The
+/// panic unwinds the run, so that the hooks of the engine need no way back for errors.
+#[derive(Debug)]
+pub struct Abort(pub String);
+
 /// Adds an algorithm. An algorithm of the same name that was added before is replaced.
 ///
 /// # Errors
