@@ -156,7 +156,8 @@ def check_saved(text: str) -> None:
     for name, file, source in classes_in(text):
         if name not in _REGISTERED:
             raise ScenarioError(
-                f"{name} is a congestion control in Python; name its file: --tcp {file}:{name}"
+                f"{name} is a congestion control in Python; name its file: --tcp {file}:{name}, "
+                f"or --set flows.0.tcp={file}:{name} for one flow"
             )
         if _REGISTERED[name][1] != source:
             raise ScenarioError(f"{file} is not the file that this result was made with")

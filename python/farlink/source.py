@@ -1,6 +1,7 @@
 """Sources of a scenario: the library, a file, a mapping or a saved result."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,20 @@ from farlink.errors import ScenarioError
 if TYPE_CHECKING:
     from farlink.congestion import Named
 
-__all__ = ["Source", "changes", "ends", "find", "override_text", "profiles", "split", "toml_text"]
+__all__ = [
+    "Source",
+    "changes",
+    "ends",
+    "find",
+    "override_text",
+    "profiles",
+    "split",
+    "table_of",
+    "toml_text",
+]
+
+_FLOW_TCP = re.compile(r"flows\.[\w-]+\.tcp")
+"""Paths whose value may be the name of a TCP."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +57,7 @@ class Source:
         ScenarioError
             If the scenario, an override or a TCP is wrong.
         """
-        changes = list(overrides)
+        changes = _expanded(overrides)
         if tcp is None and not self.saved:
             text = self._resolve_text(self.text, changes)
             return {_named(json.loads(text)): text}
@@ -223,6 +237,39 @@ def _check_tcp(name: str) -> None:
     close = difflib.get_close_matches(name.replace("+", "_plus"), spelled, n=1)
     hint = f"did you mean {spelled[close[0]]!r}?" if close else f"there are {', '.join(known)}"
     raise ScenarioError(f"tcp {text_of(name)} is not known; {hint}")
+
+
+def table_of(tcp: str) -> dict[str, Any]:
+    """Return a TCP as a flow's table: profile, variant, and the class if it is written in Python.
+
+    Raises
+    ------
+    ScenarioError
+        If there is no such TCP, or its class in Python cannot be used.
+    """
+    (named,) = _classes([tcp]).values()
+    base = named.base if named else tcp
+    _check_tcp(base)
+    profile, variant = split(base)
+    table: dict[str, Any] = {"profile": profile or "rfc", "variant": variant}
+    if named:
+        table |= {"congestion": named.control, "control": {named.control: dict(named.values)}}
+    return table
+
+
+def _expanded(overrides: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return overrides with each TCP of a flow (``flows.0.tcp=linux-cubic``) as keys of a table."""
+    changes = []
+    for path, value in overrides:
+        if _FLOW_TCP.fullmatch(path) is None or value.lstrip().startswith(("{", '"')):
+            changes.append((path, value))
+            continue
+        table = table_of(value)
+        for control, values in table.pop("control", {}).items():
+            at = f"{path}.control.{control}"
+            changes += [(f"{at}.{key}", json.dumps(item)) for key, item in values.items()]
+        changes += [(f"{path}.{key}", json.dumps(item)) for key, item in table.items()]
+    return changes
 
 
 def _classes(names: Sequence[str | type]) -> "dict[str, Named | None]":

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import farlink as fl
+from test_cli import farlink
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "cc"
 SHORT = {"duration": "20 s"}
@@ -128,3 +129,20 @@ def test_a_pack_holds_the_source(tmp_path: Path) -> None:
         readme = archive.read("README.md").decode()
     assert packed == (EXAMPLES / "aimd.py").read_text(encoding="utf-8")
     assert "--tcp 'aimd.py:Aimd(beta=0.7)'" in readme
+
+
+def test_a_class_shares_a_link_with_another_tcp(tmp_path: Path) -> None:
+    scenario = EXAMPLES.parent / "bbr-beside.toml"
+    reno = fl.run(scenario, overrides={**SHORT, "flows.0.tcp": '{ variant = "reno" }'})
+    own = fl.run(scenario, overrides={**SHORT, "flows.0.tcp": f"{EXAMPLES}/reno.py:Reno"})
+    assert numbers(reno, tmp_path / "a.json") == numbers(own, tmp_path / "b.json")
+    cubic = fl.run(scenario, overrides={**SHORT, "flows.first.tcp": "linux-cubic"})
+    assert numbers(cubic, tmp_path / "c.json") != numbers(own, tmp_path / "b.json")
+    with pytest.raises(fl.ScenarioError, match="tcp 'nothing' is not known"):
+        fl.run(scenario, overrides={"flows.0.tcp": "nothing"})
+
+
+def test_advice_starts_from_a_class(capsys: pytest.CaptureFixture[str]) -> None:
+    name = f"{EXAMPLES}/reno.py:Reno"
+    assert farlink("advise", "geo-bursts", "--tcp", name, "--runs", "3", "--quiet") == 0
+    assert f"farlink run geo-bursts --tcp {name}" in capsys.readouterr().out

@@ -298,9 +298,20 @@ def test_the_command_writes_what_it_found(
     assert "trial 6 of 6" in output.err
     assert "4 fresh runs that had no part in the choice" in output.out
     assert "to run it: farlink run geo-bursts --tcp" in output.out
+    assert "--set 'flows.0.size=300 kB'" in output.out
     data = json.loads((out / "tuned.json").read_text())
     assert data["runs_to_confirm"] == 4
     assert {path.name for path in out.iterdir()} >= {"trials.csv", "response.png", "response.svg"}
+
+
+def test_the_command_repeats_the_one_tcp(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--vary", "tcp.initial_window=2..40", "--set", "flows.0.size=30 kB")
+    counts = ("--trials", "2", "--runs", "2", "--confirm", "2", "--tcp", "reno", "--quiet")
+    assert farlink("tune", "geo-bursts", *options, *counts) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line.startswith(
+        "to run it: farlink run geo-bursts --tcp reno --set 'flows.0.size=30 kB'"
+    )
 
 
 # leung1998, Table 4.4 (section 4.7): window and ACK delay of each TCP; segments have 1458 bytes for

@@ -368,17 +368,12 @@ def with_traffic(
     keys = {key.removeprefix("tcp."): value for key, value in tcp[1].items()}
     base = {"from": begin, "to": end, "app": "bulk", "duration": _lasts(path), "opens": "receiver"}
     changed["flows"] = [
-        {**base, "name": names[0], "tcp": {**_named(tcp[0]), **keys}},
-        {**base, "name": names[1], "tcp": _named(other)},
+        {**base, "name": names[0], "tcp": {**source.table_of(tcp[0]), **keys}},
+        {**base, "name": names[1], "tcp": source.table_of(other)},
     ]
     changed.pop("tcp", None)
     changed.pop("duration", None)
     return changed
-
-
-def _named(tcp: str) -> dict[str, str]:
-    profile, variant = source.split(tcp)
-    return {"profile": profile or "rfc", "variant": variant}
 
 
 def call_rate(path: Bottleneck) -> float:

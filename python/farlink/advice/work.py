@@ -465,15 +465,16 @@ class Advisor:
 
     def _limits(self) -> tuple[str, ...]:
         result = api.run(self.tree, tcp=self.now, runs=min(self.runs, 10))
+        (name,) = result.tcp
         used = {}
         busiest = ""
         rows = [link for link in result.data["links"] if link["metrics"]["utilisation"]["mean"]]
         if rows:
             most = max(rows, key=lambda item: item["metrics"]["utilisation"]["mean"])
             busiest = f"{most['link']}, {most['direction']}"
-            used = {self.now: float(most["metrics"]["utilisation"]["mean"])}
+            used = {name: float(most["metrics"]["utilisation"]["mean"])}
         sentences = limits.sentences(result, busiest, used)
-        flow = next(item for item in result.data["results"] if item["tcp"] == self.now)
+        flow = next(item for item in result.data["results"] if item["tcp"] == name)
         shares = {
             key.removeprefix("limited_").replace("_", " "): metric["mean"]
             for key, metric in flow["metrics"].items()

@@ -89,6 +89,7 @@ def tune(
     if out is not None:
         files.check_directory(out)
     names = text.names(tcp)
+    first = names[0] if names else None
     if sensitivity and (pareto or trials is not None or (names and len(names) > 1)):
         raise ScenarioError(
             "--pareto, --trials and several TCPs have no effect beside --sensitivity"
@@ -104,7 +105,6 @@ def tune(
     with on_cluster(cluster) as executor:
         lab = Experiment(store, "tune", jobs, executor)
         if sensitivity:
-            first = names[0] if names else None
             table = tuning.sensitivity(
                 scenario, ranges, tcp=first, method=sensitivity, samples=samples, lab=lab, **common
             )
@@ -121,7 +121,7 @@ def tune(
             **common,
         )
     show(tuned, text.console(sys.stdout))
-    text.line(f"to run it: {command(scenario, tuned)}")
+    text.line(f"to run it: {command(scenario, tuned, first, common['overrides'])}")
     if out is not None:
         _save(tuned, out)
 

@@ -1,11 +1,14 @@
 """Tables of the results of `farlink tune`."""
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from farlink import units
 from farlink.stats import Estimate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
     from farlink.tuning import Tuned
@@ -13,15 +16,22 @@ if TYPE_CHECKING:
 
 __all__ = ["command", "show", "show_sensitivity"]
 
+_NONE: "Mapping[str, object]" = MappingProxyType({})
 
-def command(scenario: str, tuned: "Tuned") -> str:
-    """Return the command that runs the best setting."""
+
+def command(
+    scenario: str, tuned: "Tuned", tcp: str | None = None, changes: "Mapping[str, object]" = _NONE
+) -> str:
+    """Return the command that runs the best setting.
+
+    `tcp` and `changes` are the TCP and the overrides of all settings of the search.
+    """
     import shlex
 
     parts = ["farlink", "run", scenario]
-    if tuned.tcp is not None:
-        parts += ["--tcp", tuned.tcp]
-    for path, level in tuned.overrides.items():
+    if (name := tuned.tcp or tcp) is not None:
+        parts += ["--tcp", name]
+    for path, level in {**changes, **tuned.overrides}.items():
         parts += ["--set", f"{path}={_level(level)}"]
     return shlex.join(parts)
 
