@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from farlink import control as control
     from farlink import emulation as emulation
     from farlink import experiment as experiment
+    from farlink import gym as gym
     from farlink import kernel as kernel
     from farlink import machines as machines
     from farlink import orbit as orbit
@@ -141,6 +142,7 @@ _MODULES = {
     "control",
     "emulation",
     "experiment",
+    "gym",
     "kernel",
     "machines",
     "orbit",

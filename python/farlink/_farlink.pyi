@@ -76,6 +76,18 @@ class Columns:
     def column(self, name: str) -> tuple[str, bytes, bytes | None, list[str] | None]:
         """Return type, bytes, a byte of presence per row (None: all present) and texts."""
 
+class Steps:
+    """A run that the caller advances by time, on the thread that made it."""
+
+    def __init__(self, scenario: str, run: int) -> None:
+        """Build a run of a resolved scenario."""
+
+    def until(self, seconds: float) -> tuple[bool, float]:
+        """Handle all events up to a time. Return if the run is over, and the time reached."""
+
+    def finish(self) -> Measures:
+        """End the run at the present time, and return its measures."""
+
 class Measures:
     """The measures of runs of one scenario: a row of numbers for each run."""
 

@@ -37,6 +37,7 @@ MODULES = {
     "itur",
     "xarray",
     "anywidget",
+    "gymnasium",
 }
 """Modules that only extras or tests install."""
 

@@ -183,6 +183,7 @@ def test_spellings_and_escapes() -> None:
         ("tune", "packages that are not installed: pip install 'optuna>="),
         ("cluster", "a package that is not installed: pip install 'distributed>="),
         ("xarray", "a package that is not installed: pip install 'xarray>="),
+        ("gym", "a package that is not installed: pip install 'gymnasium>="),
         ("orbits", "a package that is not installed: pip install 'sgp4>="),
     ],
 )

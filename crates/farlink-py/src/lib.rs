@@ -60,6 +60,7 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Columns>()?;
     m.add_class::<control::ControlState>()?;
     m.add_class::<control::ControlEvent>()?;
+    m.add_class::<control::Steps>()?;
     m.add_function(wrap_pyfunction!(control::register_control, m)?)?;
     m.add_function(wrap_pyfunction!(beta_reg, m)?)?;
     m.add_function(wrap_pyfunction!(paths::least_paths, m)?)?;

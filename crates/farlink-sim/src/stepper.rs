@@ -7,6 +7,7 @@ use crate::probe::Probes;
 use crate::run::{Trace, end_probes, observe, outcome};
 use crate::scenario::Expanded;
 use crate::world::World;
+use farlink_tcp::Instant;
 
 /// A run in progress. Its results equal those of [`crate::run()`] and [`crate::trace`] bit by bit,
 /// for any slices.
@@ -18,6 +19,7 @@ pub struct Stepper {
     monitor: Monitor,
     /// Names of the tables that the run records.
     tables: Vec<String>,
+    is_over: bool,
 }
 
 /// Progress of a run.
@@ -56,6 +58,7 @@ impl Stepper {
             drive,
             monitor,
             tables: tables.iter().map(|name| name.as_ref().to_owned()).collect(),
+            is_over: false,
         })
     }
 
@@ -65,18 +68,34 @@ impl Stepper {
     ///
     /// See [`RunError`].
     pub fn step(&mut self, events: u64) -> Result<Progress, RunError> {
-        let (world, scenario) = (&mut self.world, &self.scenario);
-        let is_over = self.drive.advance(world, scenario, &self.monitor, events)?;
-        Ok(Progress {
-            is_over,
-            share: if is_over {
-                1.0
-            } else {
-                self.drive.share(world)
-            },
-            events: world.events,
-            simulated: world.now.as_secs_f64(),
-        })
+        if !self.is_over {
+            let (world, scenario) = (&mut self.world, &self.scenario);
+            self.is_over = self.drive.advance(world, scenario, &self.monitor, events)?;
+        }
+        Ok(self.progress())
+    }
+
+    /// Handles all events up to `until`, and none after it.
+    ///
+    /// # Errors
+    ///
+    /// See [`RunError`].
+    pub fn step_until(&mut self, until: Instant) -> Result<Progress, RunError> {
+        while !self.is_over && self.world.next_time().is_none_or(|next| next <= until) {
+            let (world, scenario) = (&mut self.world, &self.scenario);
+            self.is_over = self.drive.advance(world, scenario, &self.monitor, 1)?;
+        }
+        Ok(self.progress())
+    }
+
+    fn progress(&self) -> Progress {
+        let share = || self.drive.share(&self.world);
+        Progress {
+            is_over: self.is_over,
+            share: if self.is_over { 1.0 } else { share() },
+            events: self.world.events,
+            simulated: self.world.now.as_secs_f64(),
+        }
     }
 
     /// Ends the run at its current time, and returns its scenario and its results. They are those
@@ -103,6 +122,7 @@ impl Stepper {
 mod tests {
     use super::*;
     use crate::{TraceOptions, digest, scenario};
+    use farlink_tcp::Interval;
 
     const TEXT: &str = r#"
         [[links]]
@@ -162,6 +182,26 @@ mod tests {
             digest(&again.outcome, &again.tables),
             digest(&traced.outcome, &traced.tables)
         );
+    }
+
+    #[test]
+    fn steps_by_time_give_the_results_of_a_whole_run_and_stop_before_later_events() {
+        let whole = crate::run(&expanded(), 3, &Monitor::default()).unwrap();
+        let mut stepper = Stepper::new(expanded(), 3, &[""; 0]).unwrap();
+        let mut until = Instant::ZERO;
+        loop {
+            until += Interval::from_millis(37);
+            let progress = stepper.step_until(until).unwrap();
+            assert!(progress.simulated <= until.as_secs_f64(), "{progress:?}");
+            if progress.is_over {
+                break;
+            }
+        }
+        let after = stepper
+            .step_until(until + Interval::from_secs(100))
+            .unwrap();
+        assert!(after.is_over && after.simulated <= until.as_secs_f64());
+        assert_eq!(stepper.finish().1.outcome, whole);
     }
 
     #[test]

@@ -70,9 +70,22 @@ pub(super) fn next_seed() -> u64 {
     seed
 }
 
+/// Calls `work` with the generator of controllers' seeds at `state`, and stores its new state.
+pub(super) fn with_seeds<T>(state: &mut u64, work: impl FnOnce() -> T) -> T {
+    let outer = SEED.replace(*state);
+    let result = work();
+    *state = SEED.replace(outer);
+    result
+}
+
+/// Returns the first state of the generator of controllers' seeds in run `run` of a scenario.
+pub(super) fn first_seed(seed: u64, run: u64) -> u64 {
+    seed ^ run.wrapping_mul(0xd6e8_feb8_6659_fd93)
+}
+
 /// Prepares this thread for run `run` of a scenario.
 pub(super) fn begin(seed: u64, run: u64) {
-    SEED.set(seed ^ run.wrapping_mul(0xd6e8_feb8_6659_fd93));
+    SEED.set(first_seed(seed, run));
 }
 
 /// Returns whether a flow of the scenario has a congestion control in Python.
