@@ -44,8 +44,8 @@ def test_every_trace_is_a_table_with_units(result: fl.Result, name: str) -> None
     units = table.attrs["units"]
     assert units["time"] == "s"
     assert set(units) == set(table.columns) - {"tcp"}
-    # This TCP run has no datagrams, link protocol or agent, and it may have no SACK blocks.
-    without = ("sacks", "datagrams", "frames", "control", "agent", "passages")
+    # This TCP run has no datagrams, ECN, link protocol or agent, and it may have no SACK blocks.
+    without = ("sacks", "datagrams", "frames", "control", "agent", "passages", "queue_marks")
     assert name in without or len(table) > 0
 
 

@@ -12,5 +12,6 @@ mod link;
 pub mod mac;
 
 pub use link::{
-    Arrival, Due, Fate, Link, LinkConfig, LinkStats, Links, Offered, Outcome, QueueLimit, Simplex,
+    Arrival, Due, Fate, Link, LinkConfig, LinkStats, Links, Offered, Outcome, QueueLimit,
+    QueueStats, Simplex,
 };

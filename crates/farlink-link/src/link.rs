@@ -17,7 +17,7 @@ use farlink_tcp::{Ecn, Instant, Priority};
 use farlink_wire::id::{ById, Direction, Id, LinkId, NodeId, PacketId};
 use farlink_wire::packets::{Label, Packets};
 pub use fate::{Fate, Outcome};
-pub use simplex::Simplex;
+pub use simplex::{QueueStats, Simplex};
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 
@@ -599,10 +599,13 @@ impl Links {
         }
     }
 
-    /// Records the departures of packets that waited in a low class from now on, for
-    /// [`Self::drain_departures`].
+    /// Records the departures of packets that waited in a low class or a discipline from now on, for
+    /// [`Self::drain_departures`], and the reasons of drops, for [`Simplex::drain_reasons`].
     pub fn watch_departures(&mut self) {
         self.departures = Some(Vec::new());
+        for id in self.directions.ids() {
+            self.directions[id].watch_reasons();
+        }
     }
 
     /// Removes and returns the recorded departures: packets, and the times at which their

@@ -2,8 +2,8 @@
 //! application opens another.
 
 use crate::app::{Program, Side};
-use crate::quantile::Quantiles;
 use farlink_channel::rng::Stream;
+use farlink_small::Quantiles;
 use farlink_tcp::{
     Config, Connection, Instant, Interval, Limit, LimitTimes, PhaseTimes, Record, Seq, State, Stats,
 };

@@ -32,7 +32,6 @@ mod metrics;
 mod monitor;
 mod numbers;
 mod probe;
-mod quantile;
 mod run;
 mod sample;
 mod stepper;

@@ -4,6 +4,7 @@
 //! frame takes without a copy per row.
 
 mod packets;
+mod queues;
 mod tables;
 
 use crate::flow::EndId;
@@ -12,12 +13,13 @@ use farlink_agent::{Act, Note};
 use farlink_channel::DropCause;
 use farlink_link::Simplex;
 use farlink_link::arq::SentFrame;
+use farlink_link::discipline::Reason;
 use farlink_tcp::{Instant, Record};
 use farlink_wire::pcapng::CapturePoint;
 use farlink_wire::{ById, Datagram, FlowId, LinkId, NodeId, Packet, PacketId, Payload};
 use tables::{
-    Ack, Acted, Arrived, Came, Delivered, Delivery, Framed, Inner, Limited, Lost, Moment, Queue,
-    Rtt, Sack, Sent, State,
+    Ack, Acted, Arrived, Came, Delivered, Delivery, Framed, Inner, Limited, Lost, Marked, Moment,
+    Queue, Rtt, Sack, Sent, Sojourn, State,
 };
 
 pub(crate) use packets::PacketLog;
@@ -43,6 +45,9 @@ pub(crate) struct Probes {
     queue: Rows<Queue>,
     deliveries: Rows<Delivery>,
     drops: Rows<Lost>,
+    sojourns: Rows<Sojourn>,
+    queue_marks: Rows<Marked>,
+    queues: queues::QueueWatch,
     datagrams: Rows<Arrived>,
     /// Index in the scenario of each flow number used by packets and ends.
     pub(crate) flows: ById<FlowId, u32>,
@@ -102,6 +107,8 @@ impl Probes {
         probes.queue.is_wanted = wants(Queue::NAME);
         probes.deliveries.is_wanted = wants(Delivery::NAME);
         probes.drops.is_wanted = wants(Lost::NAME);
+        probes.sojourns.is_wanted = wants(Sojourn::NAME);
+        probes.queue_marks.is_wanted = wants(Marked::NAME);
         probes.datagrams.is_wanted = wants(Arrived::NAME);
         probes.acted.is_wanted = wants(Acted::NAME);
         probes.passages.is_wanted = wants(Passage::NAME);
@@ -220,12 +227,14 @@ impl Probes {
         &mut self,
         time: Instant,
         directed: LinkId,
-        packet: &Packet,
+        (number, packet): (PacketId, &Packet),
         seq: Option<u64>,
         cause: DropCause,
     ) {
         let (link, direction) = split(directed);
         let flow = self.flow(packet.flow);
+        let is_full = (cause == DropCause::Congestion).then_some(Reason::Full as u8);
+        let reason = self.queues.reason(number).or(is_full);
         self.drops.push(Lost {
             time,
             link,
@@ -234,6 +243,7 @@ impl Probes {
             bytes: packet.ip_len(),
             seq: seq.unwrap_or(u64::MAX),
             cause: cause as u8,
+            reason: reason.unwrap_or(u8::MAX),
         });
     }
 
@@ -360,6 +370,8 @@ impl Probes {
             Queue::table(self.queue.list),
             Delivery::table(self.deliveries.list),
             Lost::table(self.drops.list),
+            Sojourn::table(self.sojourns.list),
+            Marked::table(self.queue_marks.list),
             Arrived::table(self.datagrams.list),
             Acted::table(self.acted.list),
             Passage::table(self.passages.list),

@@ -108,7 +108,7 @@ pub(crate) fn observe(world: &mut World, mut probes: Probes) {
     let mut flows: Vec<(usize, u32)> = world.order.iter().map(FlowKind::group).zip(0..).collect();
     flows.sort_unstable();
     probes.flows = flows.into_iter().map(|(_, number)| number).collect();
-    if probes.packets.is_some() {
+    if probes.watches_departures() {
         world.links.watch_departures();
     }
     world.probes = Some(Box::new(probes));
@@ -278,6 +278,7 @@ pub(crate) fn end_probes(world: &mut World) -> Box<Probes> {
     for (id, link) in world.links.each() {
         probes.departures(id, link, world.now);
     }
+    probes.cut_departures(world.now);
     probes
 }
 

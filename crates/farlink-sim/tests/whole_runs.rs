@@ -38,6 +38,7 @@ mod prr;
 mod rack;
 mod send_buffer;
 mod slow_start;
+mod sojourns;
 mod super_packets;
 mod udp;
 mod undo;

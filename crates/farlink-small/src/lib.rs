@@ -1,4 +1,4 @@
-//! Collections, debug output and reference texts that take little room in the browser's engine.
+//! Collections, histograms, debug output and reference texts that take little room in the browser's engine.
 //!
 //! Natively [`Map`] and [`Set`] are the B-trees of the standard library, and [`Printable`] is
 //! [`std::fmt::Debug`]. For WebAssembly, where the page loads every instruction over the network,
@@ -7,10 +7,12 @@
 //! the same order, so results are equal to the bit.
 
 mod printable;
+mod quantile;
 mod reference;
 mod sorted;
 
 pub use printable::Printable;
+pub use quantile::Quantiles;
 pub use reference::reference;
 pub use sorted::{Entries, SortedMap, SortedSet};
 

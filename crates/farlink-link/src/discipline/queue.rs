@@ -33,7 +33,7 @@ impl Waiting {
     }
 }
 
-/// Reason of a drop or a mark by a discipline.
+/// Reason of a drop by a discipline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
     /// The queue is at its limit.
@@ -42,6 +42,20 @@ pub enum Reason {
     Control,
     /// A later ACK makes the packet redundant.
     Redundant,
+}
+
+impl Reason {
+    /// All reasons, in the order of their numbers in traces.
+    pub const ALL: [Self; 3] = [Self::Full, Self::Control, Self::Redundant];
+
+    /// Returns the name in traces and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Control => "aqm",
+            Self::Redundant => "redundant",
+        }
+    }
 }
 
 /// Packet that leaves a discipline for the transmitter.

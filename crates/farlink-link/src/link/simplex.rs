@@ -25,6 +25,7 @@ use super::config::{LinkConfig, LinkStats, QueueLimit};
 use super::fate::{Fate, Outcome};
 use crate::header_compression::Compression;
 use counters::{Counts, RareCounts};
+pub use disciplined::QueueStats;
 use farlink_wire::id::{LinkId, NodeId, PacketId};
 use farlink_wire::packet::Packet;
 use queue::{BACKGROUND, DATA, LENGTH, LOW, Queue, priority};

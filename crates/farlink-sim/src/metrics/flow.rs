@@ -2,10 +2,10 @@
 
 use super::table::{Subject, measures, seconds, share};
 use crate::flow::{End, EndId, FlowState, Times};
-use crate::quantile::Quantiles;
 use crate::udp::UdpFlow;
 use crate::world::{FlowCounters, FlowKind, World};
 use crate::xtp::XtpFlow;
+use farlink_small::Quantiles;
 use farlink_tcp::{Instant, Interval, Limit, Phase, Stats};
 use farlink_wire::{FlowId, Id};
 

@@ -1,13 +1,14 @@
 //! Metrics of a link direction.
 
-use super::table::{Subject, measures, share};
+use super::table::{Subject, measures, seconds, share};
 
 use crate::world::World;
 use farlink_channel::DropCause;
-use farlink_link::LinkStats;
 use farlink_link::arq::{ArqLink, ArqStats};
 use farlink_link::background::BackgroundStats;
+use farlink_link::discipline::Reason;
 use farlink_link::header_compression::{Compression, CompressionStats};
+use farlink_link::{LinkStats, QueueStats};
 use farlink_tcp::Instant;
 use farlink_wire::{ById, LinkId, NodeId};
 
@@ -26,6 +27,20 @@ measures! { LINK: OfLink;
         "packets lost for any cause";
     "marks" "" Count Apart |l| Some(l.stats.marks as f64),
         "ECN-capable packets that the queue marked (RFC 3168)";
+    "queue_drops_full" "" Count Apart |l| Some((l.stats.drops[DropCause::Congestion as usize] - l.drops(Reason::Control).unwrap_or(0)) as f64),
+        "packets lost because the queue was full; these and queue_drops_aqm are drops_congestion";
+    "queue_drops_aqm" "" Count Apart |l| l.drops(Reason::Control).map(|n| n as f64),
+        "packets that the control law of a queue discipline dropped; none without a discipline";
+    "queue_drops_redundant" "" Count Apart |l| l.drops(Reason::Redundant).map(|n| n as f64),
+        "ACKs that the ACK filter of a queue discipline dropped, part of drops_policy; none without a \
+        discipline";
+    "sojourn_mean" "s" Time Apart |l| l.queue?.sojourn_mean().map(|ns| ns / 1e9),
+        "mean time of packets in the queue of a discipline, up to the beginning of their transmission; \
+        the metrics sojourn_mean to sojourn_max exist only with a discipline";
+    "sojourn_p99" "s" Time Apart |l| l.queue?.sojourns.percentile(99).map(seconds),
+        "99 % quantile of these times (nearest rank, accurate to 0.4 %)";
+    "sojourn_max" "s" Time Apart |l| l.queue?.sojourns.most().map(seconds),
+        "greatest of these times";
     "low_packets" "" Count Apart |l| Some(l.stats.low_packets as f64),
         "packets sent that are of low priority (dummy segments and their ACKs)";
     "low_drops_congestion" "" Count Apart |l| Some(l.low_drops().0 as f64),
@@ -116,6 +131,8 @@ pub(super) struct Link<'a> {
     now: Instant,
     period: u64,
     stalled: usize,
+    /// Counters of the queue discipline, if any.
+    queue: Option<&'a QueueStats>,
 }
 
 impl<'a> Link<'a> {
@@ -135,6 +152,7 @@ impl<'a> Link<'a> {
             now: world.now,
             period,
             stalled: world.stalled_at(link),
+            queue: here.queue_stats(),
         }
     }
 
@@ -147,6 +165,11 @@ impl<'a> Link<'a> {
     fn low_drops(&self) -> (u64, u64) {
         let full = self.stats.low_drops[DropCause::Congestion as usize];
         (full, self.stats.low_drops.iter().sum::<u64>() - full)
+    }
+
+    /// Returns the drops of the queue discipline for a reason.
+    fn drops(&self, reason: Reason) -> Option<u64> {
+        Some(self.queue?.drops(reason))
     }
 
     /// Returns a counter of the ARQ protocol at the sending end of this direction.

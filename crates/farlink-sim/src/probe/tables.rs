@@ -4,6 +4,7 @@
 use farlink_agent::Act;
 use farlink_channel::DropCause;
 use farlink_link::arq::FrameKind;
+use farlink_link::discipline::Reason as DropReason;
 use farlink_tcp::congestion::{self, ALGORITHMS};
 use farlink_tcp::{Instant, Limit, Mark, Reason};
 use serde::{Serialize, Serializer};
@@ -157,6 +158,16 @@ fn directions() -> Vec<&'static str> {
 /// Returns the names of the drop causes, in the order of their numbers in traces.
 pub fn drop_causes() -> Vec<&'static str> {
     DropCause::ALL.iter().map(|cause| cause.name()).collect()
+}
+
+/// Returns the names of the reasons of drops by queues, in the order of their numbers in traces.
+fn drop_reasons() -> Vec<&'static str> {
+    DropReason::ALL.map(DropReason::name).to_vec()
+}
+
+/// Returns the names of the ECN codepoints, in the order of their bits.
+fn codepoints() -> Vec<&'static str> {
+    vec!["not_ect", "ect1", "ect0", "ce"]
 }
 
 /// Returns the names of the sender's limits, in the order of their numbers in traces.
@@ -369,6 +380,18 @@ tables! {
         bytes u32 U32 Holds::Whole, "B" "";
         seq u64 U64 Holds::WholeOrNone, "B" "none without data";
         cause u8 U8 Holds::Name(drop_causes), "" "";
+        reason u8 U8 Holds::NameOrNone(drop_reasons), "" "reason of a drop by a queue: full, aqm (the control law) or redundant (the ACK filter); none \
+         for other losses";
+    }
+    Sojourn "sojourns" link "a packet left the queue for the transmitter; not on a link with a protocol" {
+        flow u32 U32 Holds::Flow, "" "";
+        bytes u32 U32 Holds::Whole, "B" "";
+        sojourn u64 U64 Holds::Time, "s" "time in the queue, up to the beginning of the transmission";
+    }
+    Marked "queue_marks" link "a queue marked a packet (CE)" {
+        flow u32 U32 Holds::Flow, "" "";
+        bytes u32 U32 Holds::Whole, "B" "";
+        codepoint u8 U8 Holds::Name(codepoints), "" "codepoint before the mark: ect1 with L4S, ect0 otherwise";
     }
     Acted "agent" agent "an agent did something" {
         action u8 U8 Holds::Name(acts), "" "";

@@ -1,6 +1,6 @@
 //! Receiver of a UDP flow.
 
-use crate::quantile::Quantiles;
+use farlink_small::Quantiles;
 use farlink_tcp::{Instant, Interval};
 
 /// Counters of a receiver. All but `duplicated` count only the first copy of each datagram.

@@ -110,7 +110,7 @@ impl World {
         let packets = &mut self.packets;
         let done = self.links.advance(now, link, due, packets, outcomes);
         if self.probes.is_some() {
-            self.note_departures(link, None, before);
+            self.note_departures(done.unwrap_or(link), None, before);
             self.watch_frames(link);
         }
         self.apply_outcomes(before);

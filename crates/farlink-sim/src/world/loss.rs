@@ -36,7 +36,7 @@ impl World {
         let packet = &self.packets[number];
         if packet.flow == FlowId::NONE {
             if let Some(probes) = &mut self.probes {
-                probes.lost(at, link, packet, None, cause);
+                probes.lost(at, link, (number, packet), None, cause);
             }
             if let Some(lost) = &mut self.real.lost {
                 let packet = packet.clone();
@@ -59,7 +59,7 @@ impl World {
         if self.probes.is_some() {
             let seq = self.stream_position(number);
             if let Some(probes) = &mut self.probes {
-                probes.lost(at, link, &self.packets[number], seq, cause);
+                probes.lost(at, link, (number, &self.packets[number]), seq, cause);
             }
         }
         let packet = &self.packets[number];

@@ -53,6 +53,9 @@ impl World {
 
     /// Notes a packet that is offered to a link.
     pub(super) fn note_offered(&mut self, link: LinkId, number: PacketId) {
+        if let Some(probes) = &mut self.probes {
+            probes.joins(number, self.now, self.packets[number].ecn());
+        }
         if self
             .probes
             .as_ref()
@@ -78,23 +81,47 @@ impl World {
         offered: Option<PacketId>,
         before: usize,
     ) {
+        let Some(probes) = self.probes.as_mut() else {
+            return;
+        };
+        if !probes.watches_departures() {
+            return;
+        }
+        for (packet, reason) in self.links[link].drain_reasons() {
+            probes.dropped(packet, reason);
+        }
+        let departures: Vec<_> = self.links.drain_departures().collect();
+        for (packet, at) in departures {
+            self.note_departure(link, packet, at);
+        }
+        let Some(packet) = offered else {
+            return;
+        };
+        let refused = |outcome: &Outcome| matches!(outcome, Outcome::Lost(_, lost, DropCause::Congestion, _) if *lost == packet);
+        if self.outcomes[before..].iter().any(refused) {
+            return;
+        }
+        if let Some(probes) = &mut self.probes {
+            probes.may_be_marked(self.now, link, (packet, &self.packets[packet]));
+        }
+        if self.links.arq(link).is_none()
+            && let Some(at) = self.links[link].departure(self.now, packet)
+        {
+            self.note_departure(link, packet, at);
+        }
+    }
+
+    /// Notes a packet whose transmission over a link begins at `at`.
+    fn note_departure(&mut self, link: LinkId, packet: PacketId, at: Instant) {
         let Some(probes) = &mut self.probes else {
             return;
         };
-        let Some(log) = &mut probes.packets else {
-            return;
-        };
-        for (packet, at) in self.links.drain_departures() {
+        if let Some(log) = &mut probes.packets {
             log.began(packet, at);
         }
-        if let Some(packet) = offered.filter(|_| self.links.arq(link).is_none()) {
-            let refused = |outcome: &Outcome| matches!(outcome, Outcome::Lost(_, lost, DropCause::Congestion, _) if *lost == packet);
-            if !self.outcomes[before..].iter().any(refused)
-                && let Some(at) = self.links[link].departure(self.now, packet)
-            {
-                log.began(packet, at);
-            }
-        }
+        let leaving = (packet, &self.packets[packet]);
+        probes.may_be_marked(at, link, leaving);
+        probes.left_queue(at, link, leaving);
     }
 
     /// Builds the row of a packet that is offered to a link.

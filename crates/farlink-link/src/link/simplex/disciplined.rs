@@ -5,19 +5,61 @@
 
 use super::Simplex;
 use super::queue::{pack, priority};
-use crate::discipline::{Discipline, Drops, Reason, Waiting};
+use crate::discipline::{Discipline, Drops, Leaving, Reason, Waiting};
 use crate::link::fate::{Fate, Outcome};
 use farlink_channel::DropCause;
-use farlink_tcp::{Ecn, Instant};
+use farlink_small::Quantiles;
+use farlink_tcp::{Ecn, Instant, Interval};
 use farlink_wire::id::{LinkId, PacketId};
 use farlink_wire::packet::Packet;
 use farlink_wire::packets::Packets;
 
-/// Discipline of a direction, with the number of its own drops.
+/// Discipline of a direction, with its counters.
 #[derive(Debug)]
 pub(super) struct Disciplined {
     pub(super) discipline: Discipline,
     drops: Drops,
+    counts: QueueStats,
+    /// Reasons of the drops since the last [`Simplex::drain_reasons`], if recorded.
+    reasons: Option<Vec<(PacketId, Reason)>>,
+}
+
+/// Counters of a queue discipline.
+#[derive(Debug, Default)]
+pub struct QueueStats {
+    /// Packets dropped, indexed by reason.
+    drops: [u64; Reason::ALL.len()],
+    /// Sojourn times in nanoseconds of the packets that left for the transmitter.
+    pub sojourns: Quantiles,
+    /// Sum of these times.
+    total: u128,
+}
+
+impl QueueStats {
+    /// Returns the number of packets dropped for a reason.
+    pub fn drops(&self, reason: Reason) -> u64 {
+        self.drops[reason as usize]
+    }
+
+    /// Returns the mean sojourn time in nanoseconds, if any packet left.
+    pub fn sojourn_mean(&self) -> Option<f64> {
+        let count = self.sojourns.count();
+        (count > 0).then(|| self.total as f64 / count as f64)
+    }
+
+    fn count_departure(&mut self, sojourn: Interval) {
+        self.sojourns.add(sojourn.as_nanos());
+        self.total += u128::from(sojourn.as_nanos());
+    }
+}
+
+impl Disciplined {
+    /// Removes the packet that leaves next, and counts its sojourn time.
+    fn dequeue(&mut self, now: Instant) -> Option<Leaving> {
+        let leaving = self.discipline.dequeue(now, &mut self.drops)?;
+        self.counts.count_departure(leaving.waiting.sojourn(now));
+        Some(leaving)
+    }
 }
 
 impl Simplex {
@@ -28,6 +70,8 @@ impl Simplex {
         self.low.disciplined = Some(Box::new(Disciplined {
             discipline,
             drops: Drops::new(),
+            counts: QueueStats::default(),
+            reasons: None,
         }));
         self.defer_dequeue();
         self
@@ -36,6 +80,26 @@ impl Simplex {
     /// Returns the discipline, if any.
     pub fn discipline(&self) -> Option<&Discipline> {
         self.low.disciplined.as_deref().map(|own| &own.discipline)
+    }
+
+    /// Returns the counters of the discipline, if any.
+    pub fn queue_stats(&self) -> Option<&QueueStats> {
+        self.low.disciplined.as_deref().map(|own| &own.counts)
+    }
+
+    /// Records the reason of each drop by the discipline from now on, for
+    /// [`Self::drain_reasons`].
+    pub(in crate::link) fn watch_reasons(&mut self) {
+        if let Some(own) = &mut self.low.disciplined {
+            own.reasons = Some(Vec::new());
+        }
+    }
+
+    /// Removes and returns the recorded drops with their reasons.
+    pub fn drain_reasons(&mut self) -> impl Iterator<Item = (PacketId, Reason)> + '_ {
+        let own = self.low.disciplined.as_deref_mut();
+        let reasons = own.and_then(|own| own.reasons.as_mut());
+        reasons.into_iter().flat_map(|all| all.drain(..))
     }
 
     /// Returns the time before which the discipline lets no packet leave.
@@ -75,6 +139,10 @@ impl Simplex {
                 Reason::Redundant => DropCause::Policy,
             };
             self.count_drop(cause, priority(dropped.packed));
+            own.counts.drops[reason as usize] += 1;
+            if let Some(reasons) = &mut own.reasons {
+                reasons.push((dropped.packet, reason));
+            }
             if offered == Some(dropped.packet) {
                 refused = true;
             } else {
@@ -123,7 +191,7 @@ impl Simplex {
             return None;
         }
         let own = self.low.disciplined.as_deref_mut()?;
-        let leaving = own.discipline.dequeue(now, &mut own.drops);
+        let leaving = own.dequeue(now);
         let refused = self.settle_drops(now, id, Some(number), outcomes);
         let Some(leaving) = leaving else {
             return refused.then_some(Fate::Lost {
@@ -152,7 +220,7 @@ impl Simplex {
             return None;
         }
         let own = self.low.disciplined.as_deref_mut()?;
-        let leaving = own.discipline.dequeue(now, &mut own.drops);
+        let leaving = own.dequeue(now);
         self.settle_drops(now, id, None, outcomes);
         let leaving = leaving?;
         let packet = leaving.waiting.packet;

@@ -1,6 +1,6 @@
 //! Quantiles of many times, from a histogram with narrow bins.
 
-use farlink_small::Map;
+use crate::Map;
 
 /// Logarithm to base 2 of the number of bins per doubling. The width of a bin is at most 1/128 of
 /// its values.
@@ -9,7 +9,7 @@ const BITS: u32 = 7;
 /// Histogram with bins of about equal relative width. A run uses a few hundred bins; unused bins
 /// take no memory.
 #[derive(Debug, Default)]
-pub(crate) struct Quantiles {
+pub struct Quantiles {
     bins: Map<u16, u64>,
     count: u64,
     least: u64,
@@ -17,7 +17,8 @@ pub(crate) struct Quantiles {
 }
 
 impl Quantiles {
-    pub(crate) fn add(&mut self, x: u64) {
+    /// Adds a value.
+    pub fn add(&mut self, x: u64) {
         *self.bins.entry(bin(x)).or_default() += 1;
         self.least = if self.count == 0 {
             x
@@ -28,16 +29,23 @@ impl Quantiles {
         self.count += 1;
     }
 
-    pub(crate) fn least(&self) -> Option<u64> {
+    /// Returns the number of values.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns the smallest value, if any.
+    pub fn least(&self) -> Option<u64> {
         (self.count > 0).then_some(self.least)
     }
 
-    pub(crate) fn most(&self) -> Option<u64> {
+    /// Returns the largest value, if any.
+    pub fn most(&self) -> Option<u64> {
         (self.count > 0).then_some(self.most)
     }
 
     /// Returns the percentile by nearest rank, with an error of at most 0.4 %.
-    pub(crate) fn percentile(&self, percent: u64) -> Option<u64> {
+    pub fn percentile(&self, percent: u64) -> Option<u64> {
         let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100) as u64;
         let mut up_to = 0;
         for (&bin, &count) in &self.bins {
