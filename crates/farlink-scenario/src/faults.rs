@@ -160,13 +160,13 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "{ packets = 100 }",
         "\"endless\"",
         "geo.toml:14: links[0].down.queue = \"endless\" is unknown; write \"unlimited\", { packets \
-         = 100 }, { bytes = \"64 KiB\" } or { bdp = 1.2 }",
+         = 100 }, { bytes = \"64 KiB\" }, { bdp = 1.2 } or \"200 ms\"",
     ),
     (
         "{ packets = 100 }",
         "100",
         "geo.toml:14: links[0].down.queue = 100 is wrong; write \"unlimited\", { packets = 100 }, { \
-         bytes = \"64 KiB\" } or { bdp = 1.2 }",
+         bytes = \"64 KiB\" }, { bdp = 1.2 } or \"200 ms\"",
     ),
     (
         "{ packets = 100 }",
@@ -184,6 +184,28 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "geo.toml:14: links[0].down.queue.bdp times \"2048 kbit/s\" for \"500 ms\" makes 0 bytes; \
          write what makes 1 B to 1024 GiB (rtt = \"600 ms\" beside it names another round trip), or \
          queue = \"unlimited\"",
+    ),
+    (
+        "{ packets = 100 }",
+        "\"0 s\"",
+        "geo.toml:14: links[0].down.queue.time = \"0 s\" at \"2048 kbit/s\" makes 0 bytes; write what \
+         makes 1 B to 1024 GiB, or queue = \"unlimited\"",
+    ),
+    (
+        "{ packets = 100 }",
+        "\"200 sec\"",
+        "geo.toml:14: links[0].down.queue = \"200 sec\" is unknown; write \"unlimited\", { packets = 100 \
+         }, { bytes = \"64 KiB\" }, { bdp = 1.2 } or \"200 ms\"",
+    ),
+    (
+        "{ packets = 100 }",
+        "{ time = \"200 ms\", bdp = 1 }",
+        "geo.toml:14: links[0].down.queue has both \"bdp\" and \"time\"; write one of them",
+    ),
+    (
+        "{ packets = 100 }",
+        "{ time = \"200 ms\", rtt = \"600 ms\" }",
+        "geo.toml:14: links[0].down.queue has an \"rtt\" that would be ignored; it needs \"bdp\"",
     ),
     (
         "{ packets = 100 }",

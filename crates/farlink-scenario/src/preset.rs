@@ -199,7 +199,7 @@ fn list(preset: &Preset) -> Listed<'_> {
     let buffer_bytes = match limit {
         QueueSpec::Packets(n) => Some(u64::from(n) * FULL_PACKET),
         QueueSpec::Bytes(n) => Some(n),
-        QueueSpec::Unlimited | QueueSpec::Bdp { .. } => None,
+        QueueSpec::Unlimited | QueueSpec::Bdp { .. } | QueueSpec::Time(_) => None,
     };
     let buffer_bdp = buffer_bytes
         .filter(|_| bdp > 0.0)

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::units::{Factor, Size, Time};
 
-/// Limit of a queue: "unlimited", `{ packets = 100 }`, `{ bytes = "64 KiB" }` or
-/// `{ bdp = 1.2 }`.
+/// Limit of a queue: "unlimited", `{ packets = 100 }`, `{ bytes = "64 KiB" }`, `{ bdp = 1.2 }` or
+/// `{ time = "200 ms" }`, for which "200 ms" is short.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum QueueSpec {
     /// No packet is ever dropped.
@@ -27,6 +27,8 @@ pub enum QueueSpec {
         /// Round-trip time for the product; by default that of the link.
         rtt: Option<Time>,
     },
+    /// Limit in bytes that the rate of the direction sends in this time.
+    Time(Time),
 }
 
 impl QueueSpec {
@@ -51,6 +53,12 @@ struct QueueTable {
     /// Round-trip time of the product `bdp`, for a path longer than the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rtt: Option<Time>,
+    /// Limit in time: the bytes that the rate of this direction sends in that time. A full queue
+    /// takes longer with framing (`overhead`), and while a rate trace is below its mean, which
+    /// counts here. The string `"200 ms"` in place of the table is short for
+    /// `{ time = "200 ms" }`. Results show the limit in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    time: Option<Time>,
 }
 
 impl Serialize for QueueSpec {
@@ -61,12 +69,14 @@ impl Serialize for QueueSpec {
             Self::Packets(n) => table.packets = Some(n),
             Self::Bytes(n) => table.bytes = Some(Size(n)),
             Self::Bdp { share, rtt } => (table.bdp, table.rtt) = (Some(share), rtt),
+            Self::Time(time) => table.time = Some(time),
         }
         table.serialize(serializer)
     }
 }
 
-const QUEUES: &str = "\"unlimited\", { packets = 100 }, { bytes = \"64 KiB\" } or { bdp = 1.2 }";
+const QUEUES: &str =
+    "\"unlimited\", { packets = 100 }, { bytes = \"64 KiB\" }, { bdp = 1.2 } or \"200 ms\"";
 
 impl<'de> Deserialize<'de> for QueueSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -78,10 +88,10 @@ impl<'de> Deserialize<'de> for QueueSpec {
             }
             fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<QueueSpec, E> {
                 if v == "unlimited" {
-                    Ok(QueueSpec::Unlimited)
-                } else {
-                    Err(E::custom(format!("= {v:?} is unknown; write {QUEUES}")))
+                    return Ok(QueueSpec::Unlimited);
                 }
+                let unknown = |_| E::custom(format!("= {v:?} is unknown; write {QUEUES}"));
+                v.parse().map(QueueSpec::Time).map_err(unknown)
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<QueueSpec, A::Error> {
                 let table = QueueTable::deserialize(MapAccessDeserializer::new(map))?;
@@ -90,27 +100,28 @@ impl<'de> Deserialize<'de> for QueueSpec {
                     bytes,
                     bdp,
                     rtt,
+                    time,
                 } = table;
                 if rtt.is_some() && bdp.is_none() {
                     return Err(A::Error::custom(
                         "has an \"rtt\" that would be ignored; it needs \"bdp\"",
                     ));
                 }
-                match (packets, bytes, bdp) {
-                    (Some(packets), None, None) => Ok(QueueSpec::Packets(packets)),
-                    (None, Some(bytes), None) => Ok(QueueSpec::Bytes(bytes.0)),
-                    (None, None, Some(share)) => Ok(QueueSpec::Bdp { share, rtt }),
-                    (None, None, None) => {
-                        Err(A::Error::custom(format!("is empty; write {QUEUES}")))
-                    }
-                    (packets, bytes, _) => {
-                        let first = packets.map_or("bytes", |_| "packets");
-                        let both = packets.and(bytes).is_some();
-                        let second = if both { "bytes" } else { "bdp" };
-                        Err(A::Error::custom(format!(
-                            "has both {first:?} and {second:?}; write one of them"
-                        )))
-                    }
+                let limits = [
+                    ("packets", packets.map(QueueSpec::Packets)),
+                    ("bytes", bytes.map(|bytes| QueueSpec::Bytes(bytes.0))),
+                    ("bdp", bdp.map(|share| QueueSpec::Bdp { share, rtt })),
+                    ("time", time.map(QueueSpec::Time)),
+                ];
+                let mut written = limits
+                    .into_iter()
+                    .filter_map(|(key, limit)| Some((key, limit?)));
+                match (written.next(), written.next()) {
+                    (Some((_, limit)), None) => Ok(limit),
+                    (Some((first, _)), Some((second, _))) => Err(A::Error::custom(format!(
+                        "has both {first:?} and {second:?}; write one of them"
+                    ))),
+                    (None, _) => Err(A::Error::custom(format!("is empty; write {QUEUES}"))),
                 }
             }
         }
@@ -124,6 +135,7 @@ impl JsonSchema for QueueSpec {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let table = generator.subschema_for::<QueueTable>();
-        json_schema!({ "title": "\"unlimited\" or table", "anyOf": [{ "const": "unlimited" }, table] })
+        let time = generator.subschema_for::<Time>();
+        json_schema!({ "title": "\"unlimited\", time or table", "anyOf": [{ "const": "unlimited" }, time, table] })
     }
 }

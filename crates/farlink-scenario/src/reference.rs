@@ -26,7 +26,7 @@ const SECTIONS: &[(&str, &str, &str)] = &[
     (
         "`queue = { ... }`, `mark = { ... }`",
         "QueueTable",
-        "One of the first three, or `\"unlimited\"`, which for `mark` is none.",
+        "One of `packets`, `bytes`, `bdp` and `time`, or `\"unlimited\"`, which for `mark` is none.",
     ),
     (
         "`fec = { ... }`",

@@ -270,8 +270,8 @@ fn queue_limit(spec: QueueSpec) -> QueueLimit {
         QueueSpec::Unlimited => QueueLimit::Unlimited,
         QueueSpec::Packets(n) => QueueLimit::Packets(n),
         QueueSpec::Bytes(n) => QueueLimit::Bytes(n),
-        // Expansion has replaced limits in bandwidth-delay products by limits in bytes.
-        QueueSpec::Bdp { .. } => QueueLimit::Bytes(0),
+        // Expansion has replaced limits in bandwidth-delay products and times by limits in bytes.
+        QueueSpec::Bdp { .. } | QueueSpec::Time(_) => QueueLimit::Bytes(0),
     }
 }
 

@@ -125,6 +125,20 @@ fn packet_k_of_a_burst_waits_k_transmissions_less_k_arrivals() {
 }
 
 #[test]
+fn limit_in_time_bounds_the_sojourn_time() {
+    for discipline in ["", ", discipline = \"drr\""] {
+        let text = BURST.replace("{ packets = LIMIT }", "\"20 ms\"");
+        let text = text.replace("DELAY", "5 ms");
+        let run = Run::new(&text.replace("DISCIPLINE", discipline));
+        let longest = run.rows(2, "sojourns", "sojourn").into_iter().max();
+        let longest = longest.unwrap_or_default();
+        // 20 packets wait, and a part of one is still to be sent.
+        assert!((19_000_000..=20_000_000).contains(&longest), "{longest}");
+        assert!(run.link(2, "queue_drops_full") > 60.0);
+    }
+}
+
+#[test]
 fn drops_of_a_full_queue_have_their_reason() {
     for discipline in [
         "",

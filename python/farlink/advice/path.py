@@ -250,6 +250,8 @@ def _way(links: Any, begin: str, end: str) -> list[tuple[int, str]]:  # noqa: AN
 
 
 def _queue(value: Any, rate: float, delay: float) -> int | None:  # noqa: ANN401 (of JSON)
+    if isinstance(value, str) and value != "unlimited":
+        value = {"time": value}
     if not isinstance(value, Mapping):
         return None
     if "packets" in value:
@@ -258,6 +260,8 @@ def _queue(value: Any, rate: float, delay: float) -> int | None:  # noqa: ANN401
         return units.whole_size(value["bytes"])
     if "bdp" in value:
         return round(float(value["bdp"]) * rate / 8 * 2 * delay)
+    if "time" in value:
+        return round((units.parse_time(value["time"]) or 0.0) * rate / 8)
     return None
 
 

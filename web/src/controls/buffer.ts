@@ -10,6 +10,7 @@ const WORDS: Readonly<Record<string, string>> = {
   bdp: "× bandwidth-delay product",
   packets: "packets",
   bytes: "bytes",
+  time: "time at the rate",
 };
 
 /** Control of the buffer: its unit in a list, and a slider for that unit. */
@@ -46,16 +47,23 @@ export class BufferControl {
     this.#turn += 1;
     const turn = this.#turn;
     const base = `links.${place.link}.down.queue`;
-    // A resolved scenario has bytes in place of bandwidth-delay products.
-    const bdp = await this.#app.engine.value(toml, `${base}.bdp`).catch(() => undefined);
+    // A resolved scenario has bytes in place of bandwidth-delay products and times.
+    const written = (key: string) =>
+      this.#app.engine.value(toml, `${base}.${key}`).catch(() => undefined);
+    const [bdp, time] = await Promise.all([written("bdp"), written("time")]);
     // Workers answer in any order, so the answer to a newer text may have arrived already.
     if (turn !== this.#turn) return;
     const queue = at(resolved, base);
     const table = typeof queue === "object" && queue !== null ? queue : {};
-    const kind = bdp === undefined ? (Object.keys(table)[0] ?? "unlimited") : "bdp";
+    const kind =
+      bdp !== undefined
+        ? "bdp"
+        : time !== undefined
+          ? "time"
+          : (Object.keys(table)[0] ?? "unlimited");
     this.#list.value = kind in WORDS ? kind : "unlimited";
     this.#make(this.#list.value);
-    const value = bdp ?? (table as Record<string, string | number>)[kind];
+    const value = bdp ?? time ?? (table as Record<string, string | number>)[kind];
     this.#slider?.show(value);
   }
 
@@ -69,7 +77,7 @@ export class BufferControl {
           help: `Room of the queue before the link: ${WORDS[kind] ?? kind}`,
           dimension: buffer.dimension,
           scale: buffer.scale,
-          bare: kind !== "bytes",
+          bare: kind !== "bytes" && kind !== "time",
           set: (text) => this.#write(text),
           settle: this.#settle,
         })

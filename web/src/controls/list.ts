@@ -226,4 +226,5 @@ export const BUFFERS: Readonly<
   bdp: { scale: scale(0.05, 20), dimension: NUMBER, start: "1" },
   packets: { scale: scale(1, 10000), dimension: NUMBER, start: "100" },
   bytes: { scale: scale(1000, 1e8), dimension: SIZE, start: "500 kB" },
+  time: { scale: scale(0.001, 10), dimension: TIME, start: "200 ms" },
 };
