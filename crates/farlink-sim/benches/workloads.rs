@@ -16,6 +16,7 @@ use farlink_sim::{Monitor, run, scenario};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fmt::Write;
 use std::process::Command;
 use std::time::Instant;
 
@@ -39,6 +40,8 @@ enum Path {
     Pairs,
     /// A batch of this many downloads of 20 kB over the path of `geo-omueti2007`.
     Short(u64),
+    /// Flows between random nodes of a torus of 40 by 25 nodes, as satellites with four links each.
+    Torus,
     /// A transfer of 50 MB over a router, with an agent of this kind or none.
     Agent(Option<&'static str>),
 }
@@ -135,6 +138,9 @@ fn cases() -> Vec<Case> {
             10_000,
             1,
         ),
+        ("torus-100", Path::Torus, "sack", 100, 5),
+        ("torus-1000", Path::Torus, "sack", 1_000, 3),
+        ("torus-10000", Path::Torus, "sack", 10_000, 3),
     ];
     let delayed_ack = |name: &str| match name {
         _ if name.ends_with("ack-each") => Some("off"),
@@ -161,6 +167,7 @@ impl Case {
             Path::Short(_) => of_library("geo-omueti2007")?.replace("50 MiB", "20 kB"),
             Path::OneHop => self.one_hop(),
             Path::OneWideHop => self.one_wide_hop(),
+            Path::Torus => torus(self.flows),
             Path::Agent(kind) => with_agent(kind),
             Path::Dumbbell => self.with_flows(of_library("dumbbell-100")?, "count = 100\n"),
             Path::Pairs => self.with_flows(of_library("dumbbell-1000-pairs")?, "count = 1000\n"),
@@ -291,6 +298,37 @@ fn with_agent(kind: Option<&str>) -> String {
     )
 }
 
+/// Returns flows between random nodes of a torus. A path has 16 links on average. No link is full.
+fn torus(flows: u32) -> String {
+    const ROWS: u32 = 25;
+    const COLUMNS: u32 = 40;
+    const NODES: u64 = 1000;
+    let mut text = "duration = \"500 ms\"\n[tcp]\nreceive_window = \"16 KiB\"\n".to_owned();
+    let node = |row: u32, column: u32| (row % ROWS) * COLUMNS + column % COLUMNS;
+    for (row, column) in (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column))) {
+        for next in [node(row, column + 1), node(row + 1, column)] {
+            let _ = write!(
+                text,
+                "[[links]]\nbetween = [\"n{}\", \"n{next}\"]\n\
+                 down = {{ rate = \"1 Gbit/s\", delay = \"5 ms\" }}\n",
+                node(row, column)
+            );
+        }
+    }
+    let mut random = generator();
+    for _ in 0..flows {
+        let from = random() % NODES;
+        let to = (from + 1 + random() % (NODES - 1)) % NODES;
+        let _ = write!(
+            text,
+            "[[flows]]\nfrom = \"n{from}\"\nto = \"n{to}\"\napp = \"bulk\"\n\
+             duration = \"500 ms\"\nstart = \"{} us\"\n",
+            random() % 50_000
+        );
+    }
+    text
+}
+
 fn of_library(name: &str) -> Result<&'static str, String> {
     let entry = scenario::library().iter().find(|(n, _)| *n == name);
     entry
@@ -298,16 +336,21 @@ fn of_library(name: &str) -> Result<&'static str, String> {
         .ok_or_else(|| format!("{name}: not in the library"))
 }
 
-/// Returns the seconds in which a heap with `pending` entries replaces its first entry `events`
-/// times. Nothing else is done.
-fn bare_heap(events: u64, pending: u64) -> f64 {
+/// Returns a generator of whole numbers below a million (xorshift).
+fn generator() -> impl FnMut() -> u64 {
     let mut state = 1_u64;
-    let mut random = || {
+    move || {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         state % 1_000_000
-    };
+    }
+}
+
+/// Returns the seconds in which a heap with `pending` entries replaces its first entry `events`
+/// times. Nothing else is done.
+fn bare_heap(events: u64, pending: u64) -> f64 {
+    let mut random = generator();
     let mut heap: BinaryHeap<_> = (0..pending)
         .map(|source| Reverse((random(), source, 0_u32)))
         .collect();

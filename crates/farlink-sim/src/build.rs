@@ -37,6 +37,7 @@ pub(crate) fn build(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<
     let streams = Streams::new(scenario.seed, run);
     flows::add(scenario, &streams, &mut world, monitor)?;
     world.prefetch.is_on = world.is_large();
+    world.prefetch.by_hop = world.has_many_links();
     Ok(world)
 }
 

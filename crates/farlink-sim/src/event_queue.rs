@@ -135,6 +135,16 @@ const ARITY: usize = 4;
 #[repr(align(64))]
 struct Children([Event; ARITY]);
 
+/// Number of levels of the heap, from the root, whose new entries [`EventQueue::next_arrival`]
+/// returns.
+pub(crate) const LEVELS: usize = 6;
+
+/// Events that moved up by one level, by their new level: the root first, then its children, and
+/// so on. [`Event::NEVER`] where none moved.
+pub(crate) type Nearer = [Event; LEVELS];
+
+const NONE_NEARER: Nearer = [Event::NEVER; LEVELS];
+
 /// The pending events in order.
 #[derive(Debug, Default)]
 pub(crate) struct EventQueue {
@@ -195,6 +205,20 @@ impl EventQueue {
         );
         self.arrivals.replace(event);
     }
+
+    /// Replaces or removes the next event, which must be an arrival. Returns the arrivals that came
+    /// nearer to the front of the heap.
+    #[inline]
+    pub(crate) fn next_arrival(&mut self, event: Option<Event>) -> Nearer {
+        let event = match event {
+            Some(event) => event,
+            None => match self.arrivals.take_last() {
+                Some(last) => last,
+                None => return NONE_NEARER,
+            },
+        };
+        self.arrivals.sift::<true>(event)
+    }
 }
 
 /// A four-ary min-heap of events.
@@ -252,17 +276,25 @@ impl Heap {
     /// Removes the next event.
     #[inline]
     fn pop(&mut self) {
+        if let Some(last) = self.take_last() {
+            self.replace(last);
+        }
+    }
+
+    /// Removes and returns the last entry. Removes the earliest event if there is no other.
+    #[inline]
+    fn take_last(&mut self) -> Option<Event> {
         self.len = self.len.saturating_sub(1);
         let Some(place) = self.len.checked_sub(1) else {
             self.first = Event::NEVER;
-            return;
+            return None;
         };
         let last = std::mem::replace(
             &mut self.groups[place / ARITY].0[place % ARITY],
             Event::NEVER,
         );
         self.groups.truncate(place.div_ceil(ARITY));
-        self.replace(last);
+        Some(last)
     }
 
     /// Replaces the earliest event by `event`.
@@ -279,11 +311,14 @@ impl Heap {
             };
             return;
         }
-        self.sift(event);
+        self.sift::<false>(event);
     }
 
-    /// Removes the root, and inserts `event` by sifting down from the root.
-    fn sift(&mut self, event: Event) {
+    /// Removes the root, and inserts `event` by sifting down from the root. Returns the moved
+    /// events if `WATCH` is set.
+    fn sift<const WATCH: bool>(&mut self, event: Event) -> Nearer {
+        let mut nearer = NONE_NEARER;
+        let mut level = 0;
         let mut hole = &mut self.first;
         // Number of the group, and its index in the remaining slice.
         let (mut number, mut at) = (0, 0);
@@ -294,12 +329,17 @@ impl Heap {
                 break;
             }
             *hole = least;
+            if WATCH && let Some(place) = nearer.get_mut(level) {
+                *place = least;
+                level += 1;
+            }
             hole = &mut group.0[within];
             at = (ARITY - 1) * number + within;
             number = ARITY * number + within + 1;
             groups = behind;
         }
         *hole = event;
+        nearer
     }
 }
 
@@ -348,7 +388,7 @@ mod tests {
         let mut stream = Streams::new(1, 0).stream("heap");
         let mut queue = EventQueue::default();
         let mut model = std::collections::BTreeSet::new();
-        let mut replaced = 0;
+        let (mut replaced, mut moved) = (0, 0);
         for counter in 0..20_000_u32 {
             let time = Instant::from_nanos(stream.next_u64() % 1000);
             let kind = match stream.next_u64() % 3 {
@@ -359,12 +399,23 @@ mod tests {
             let event = Event::new(time, kind, counter, 0);
             let next = model.first().map(Event::kind);
             match stream.next_u64() % 4 {
+                0 if next == Some(Kind::Arrival) && counter % 2 == 0 => {
+                    let nearer = queue.next_arrival(None);
+                    model.pop_first();
+                    check_nearer(&queue, &nearer);
+                }
                 0 => {
                     queue.pop();
                     model.pop_first();
                 }
                 1 if kind == Kind::Arrival && next == Some(kind) => {
-                    queue.replace_arrival(event);
+                    if counter % 2 == 0 {
+                        let nearer = queue.next_arrival(Some(event));
+                        check_nearer(&queue, &nearer);
+                        moved += usize::from(nearer[1] != Event::NEVER);
+                    } else {
+                        queue.replace_arrival(event);
+                    }
                     model.pop_first();
                     model.insert(event);
                     replaced += 1;
@@ -376,7 +427,26 @@ mod tests {
             }
             assert_eq!(queue.peek(), model.first().copied());
         }
-        assert!(replaced > 100, "{replaced}");
+        assert!(replaced > 100 && moved > 20, "{replaced} {moved}");
+    }
+
+    /// Events that came nearer are in the heap, at the level of their place in the list.
+    fn check_nearer(queue: &EventQueue, nearer: &Nearer) {
+        for (level, &event) in nearer.iter().enumerate() {
+            if event == Event::NEVER {
+                continue;
+            }
+            if level == 0 {
+                assert_eq!(event, queue.arrivals.first);
+                continue;
+            }
+            let (mut from, mut count) = (0, ARITY);
+            for _ in 1..level {
+                (from, count) = (from + count, count * ARITY);
+            }
+            let places = queue.arrivals.groups.iter().flat_map(|group| group.0);
+            assert!(places.skip(from).take(count).any(|other| other == event));
+        }
     }
 
     #[test]

@@ -75,6 +75,14 @@ impl Node {
         ident
     }
 
+    /// Prefetches the outgoing link towards node `to`.
+    #[inline]
+    pub(crate) fn prefetch_route(&self, to: NodeId) {
+        if let Some(link) = self.routes.get(to) {
+            farlink_prefetch::whole(link);
+        }
+    }
+
     /// Returns the outgoing link towards node `to`.
     #[inline]
     pub(crate) fn next_hop(&self, to: NodeId) -> LinkId {
@@ -212,6 +220,9 @@ pub(crate) struct World {
     pub(crate) events: u64,
     pub(crate) completion: Completion,
     pub(crate) prefetch: Prefetch,
+    /// Set if no plain packet can travel more links than its TTL, and nothing reads the TTL. Routers
+    /// then leave the TTL, because it is in memory that a router needs for nothing else.
+    pub(crate) is_loop_free: bool,
     pub(crate) reassemblies: Reassemblies,
     pub(crate) host_caches: HostCaches,
     pub(crate) real: RealPackets,
@@ -271,6 +282,7 @@ impl World {
             events: 0,
             completion: Completion::default(),
             prefetch: Prefetch::default(),
+            is_loop_free: false,
             reassemblies: Reassemblies::default(),
             host_caches: HostCaches::default(),
             real: RealPackets::default(),
@@ -397,12 +409,16 @@ impl World {
         if arrival.many {
             self.fast_prefetch(link);
         }
-        match arrival.next {
-            Some(next) => {
-                let next = Event::new(next, Kind::Arrival, link.0, 0);
-                self.queue.replace_arrival(next);
+        let next = arrival
+            .next
+            .map(|at| Event::new(at, Kind::Arrival, link.0, 0));
+        if self.prefetch.by_hop {
+            self.fast_next_arrival(next);
+        } else {
+            match next {
+                Some(next) => self.queue.replace_arrival(next),
+                None => self.queue.pop(),
             }
-            None => self.queue.pop(),
         }
         if arrival.is_unchanged {
             self.at_node(arrival.to, link, arrival.packet);
@@ -432,6 +448,12 @@ impl World {
         // below and have the same results (`tests/whole_runs.rs`).
         if !goes_on && label.plain && self.probes.is_none() {
             self.process_segment(number, label.flow, label.from_opener);
+            return;
+        }
+        if goes_on && label.plain && self.is_loop_free {
+            if !self.route_packet(node, number, label) {
+                self.no_route(node, link, number);
+            }
             return;
         }
         let packet = self.packets.get_mut(number);

@@ -181,6 +181,12 @@ impl Packets {
         farlink_prefetch::whole(&self.all[id]);
     }
 
+    /// Prefetches the label of a packet.
+    #[inline]
+    pub fn prefetch_label(&self, id: PacketId) {
+        farlink_prefetch::whole(&self.labels[id]);
+    }
+
     /// Prefetches the options of the packet's segment, because the answer's options will overwrite
     /// them.
     #[inline]

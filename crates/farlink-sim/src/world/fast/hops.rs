@@ -54,6 +54,7 @@ impl World {
         let Some((feeders, fed)) = self.feeders() else {
             return;
         };
+        self.is_loop_free = true;
         for (id, &feeder) in feeders.each() {
             if let Feeder::Link(from) = feeder
                 && self.links[from].may_forward_early()
