@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from farlink.estimate import Fit, fit
     from farlink.experiment.diff import Diff, diff
     from farlink.experiment.sweep import SweepResult, sweep
+    from farlink.networks import network
     from farlink.rainfade import Rain, rain
     from farlink.result import Result
     from farlink.studies.archive import StudyResult
@@ -81,6 +82,7 @@ __all__ = [
     "fit",
     "live",
     "load",
+    "network",
     "presets",
     "profiles",
     "rain",
@@ -117,6 +119,7 @@ _LATER = {
     "Result": "farlink.result",
     "Capture": "farlink.captures",
     "capture": "farlink.captures",
+    "network": "farlink.networks",
     "CongestionControl": "farlink.congestion",
     "ChannelSample": "farlink.channels",
     "channel": "farlink.channels",

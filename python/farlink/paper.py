@@ -1,12 +1,23 @@
 """Sizes and fonts of figures for different papers, without matplotlib."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from farlink.checks import text_of
 from farlink.errors import ScenarioError
 
-__all__ = ["PAGE", "SIZES", "Fonts", "Paper", "Size", "read_fonts", "read_size", "written_size"]
+__all__ = [
+    "PAGE",
+    "SIZES",
+    "Fonts",
+    "Paper",
+    "Size",
+    "check_picture",
+    "read_fonts",
+    "read_size",
+    "written_size",
+]
 
 PAGE = 7.0
 """Width in inches of the text of a two-column page."""
@@ -84,3 +95,9 @@ def written_size(text: str) -> Size:
         ) from None
     chosen: Size = size
     return chosen
+
+
+def check_picture(path: Path) -> None:
+    """Raise a `ScenarioError` if a picture's name does not end in .png or .svg."""
+    if path.suffix not in (".png", ".svg"):
+        raise ScenarioError(f"{path}: a picture is a .png or .svg file, for example network.svg")

@@ -14,6 +14,7 @@ from farlink import _farlink, files, pictures, registry, source, units
 from farlink.cli import options, text
 from farlink.cli.options import declare
 from farlink.errors import ScenarioError
+from farlink.paper import check_picture
 
 __all__ = ["EXAMPLES", "app"]
 
@@ -109,12 +110,27 @@ def show(
     scenario: Annotated[str, options.scenario("Name of the library, .toml or .json file.")],
     tcp: Annotated[list[str], options.tcp("The TCP to resolve it for.", "NAME")] = [],
     changes: options.Changes = [],
+    plot: Annotated[
+        Path | None,
+        declare("--plot", "Draw its network here instead, as .png or .svg.", "FILE"),
+    ] = None,
 ) -> None:
-    """Print a scenario with all presets, defaults and units resolved."""
+    """Print a scenario with all presets, defaults and units resolved, or draw its network."""
+    if plot is not None:
+        check_picture(plot)
+        files.check_file(plot)
     where = source.find(scenario)
     name = text.one_name(tcp)
     resolved = where.resolve([name] if name else None, text.assignments(changes))
-    text.line(json.dumps(json.loads(next(iter(resolved.values()))), indent=2))
+    tree = json.loads(next(iter(resolved.values())))
+    if plot is None:
+        text.line(json.dumps(tree, indent=2))
+        return
+    from farlink.plot.network import draw_network
+    from farlink.plot.style import save_as
+
+    save_as(draw_network(tree), plot)
+    text.line(f"figure: {plot}")
 
 
 for _function in (scenarios, presets, tcp, metrics, schema, show):

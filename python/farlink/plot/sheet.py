@@ -21,6 +21,7 @@ __all__ = [
     "SAVE",
     "Picture",
     "agg_canvas",
+    "blank",
     "bold",
     "characters",
     "grow",
@@ -144,6 +145,14 @@ def sheet(height: float) -> Picture:
     tall = height if now.height is None else now.height
     figure = Picture(figsize=(now.width, tall), dpi=now.dpi, layout=GridLayout())
     figure.tex = now.tex
+    agg_canvas(figure)
+    return figure
+
+
+def blank(wide: float, tall: float) -> Picture:
+    """Create an empty figure of a size in inches, whose parts have fixed places."""
+    figure = Picture(figsize=(wide, tall), dpi=_SHEET.get().dpi)
+    figure.tex = _SHEET.get().tex
     agg_canvas(figure)
     return figure
 

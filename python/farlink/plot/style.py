@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import AutoLocator, Formatter
 
 from farlink import files, units
+from farlink.paper import check_picture
 from farlink.plot.data import Array
 from farlink.plot.layout import GridLayout, fixed_ticks, lay_out
 from farlink.plot.png import write_png
@@ -44,6 +45,7 @@ __all__ = [
     "panels",
     "remark",
     "save",
+    "save_as",
     "scale_axis",
     "time_axis",
     "title",
@@ -284,3 +286,27 @@ def save(figure: Figure, stem: Path) -> list[Path]:
         figure.set_dpi(dpi)
         figure.set_layout_engine(engine)
     return written
+
+
+def save_as(figure: Figure, path: Path) -> None:
+    """Write a figure without a layout engine as one PNG (200 dpi) or SVG, by the file's suffix.
+
+    Raises
+    ------
+    ScenarioError
+        If the file has another suffix.
+    """
+    check_picture(path)
+    with mpl.rc_context(SAVE), files.replacing(path) as temporary:
+        if path.suffix == ".svg":
+            figure.savefig(temporary, format="svg", metadata={"Date": None})
+            return
+        dpi = figure.get_dpi()
+        figure.set_dpi(DPI)
+        try:
+            canvas = agg_canvas(figure)
+            canvas.draw()  # type: ignore[no-untyped-call]
+            pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
+            write_png(temporary, pixels, DPI)
+        finally:
+            figure.set_dpi(dpi)
