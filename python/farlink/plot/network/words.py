@@ -62,7 +62,7 @@ def _queue(way: Mapping[str, Any]) -> str:
         return "queue unlimited"
     if "packets" in queue:
         return f"queue {queue['packets']} packets"
-    return f"queue {queue['bytes']}"
+    return f"queue {queue.get('bytes') or queue.get('time') or 'limited'}"
 
 
 def _stage(name: str, value: Any) -> str:  # noqa: ANN401 (whatever a stage has)
