@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 const MAX_WAITING: u32 = 4_000_000;
 
 /// Number of events between two checks of the monitor.
-const CHECK_EVERY: u64 = 1 << 14;
+pub(crate) const CHECK_EVERY: u64 = 1 << 14;
 
 /// Handles events until all flows have finished or the time limit is reached.
 pub(crate) fn drive(
@@ -137,12 +137,17 @@ impl Drive {
         self.settled as usize == world.ends.len()
     }
 
-    /// Brings the world to the state at the end of the run.
-    pub(crate) fn finish(&self, world: &mut World) {
+    /// Sets the time of the world to the end of the run.
+    pub(crate) fn set_end(&self, world: &mut World) {
         if !self.timed {
             // Link metrics include the time up to the end of the last flow.
             world.now = world.now.max(world.completion.finished_at);
         }
+    }
+
+    /// Brings the world to the state at the end of the run.
+    pub(crate) fn finish(&self, world: &mut World) {
+        self.set_end(world);
         world.fast_settle_hops(&self.last);
         world.subtract_future_losses();
         for id in world.links.ids() {

@@ -52,7 +52,7 @@ pub use probe::{
     Column, Holds, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes, frame_kinds,
     limits, quantities, reasons, traces,
 };
-pub use run::{Outcome, Trace, TraceOptions, run, trace};
+pub use run::{Outcome, Trace, TraceOptions, run, trace, trace_into};
 #[cfg(feature = "threads")]
 pub use run::{run_all, run_each};
 pub use sample::{Asked, MAX_PACKETS, Sample, SampleError, sample_channel};

@@ -4,6 +4,7 @@
 //! frame takes without a copy per row.
 
 mod packets;
+mod pieces;
 mod queues;
 mod tables;
 
@@ -14,12 +15,12 @@ use farlink_channel::DropCause;
 use farlink_link::Simplex;
 use farlink_link::arq::SentFrame;
 use farlink_link::discipline::Reason;
-use farlink_tcp::{Instant, Record};
+use farlink_tcp::{Instant, Interval, Record};
 use farlink_wire::pcapng::CapturePoint;
 use farlink_wire::{ById, Datagram, FlowId, LinkId, NodeId, Packet, PacketId, Payload};
 use tables::{
     Ack, Acted, Arrived, Came, Delivered, Delivery, Framed, Inner, Limited, Lost, Marked, Moment,
-    Queue, Rtt, Sack, Sent, Sojourn, State,
+    Queue, Row, Rtt, Sack, Sent, Sojourn, State, table,
 };
 
 pub(crate) use packets::PacketLog;
@@ -61,6 +62,8 @@ pub(crate) struct Probes {
     /// The two capture points of each tap: first the side of the other links, then the side of the
     /// agent's link.
     pub(crate) taps: Vec<[CapturePoint; 2]>,
+    /// Time before which all departures from queues have their rows.
+    departed_before: Instant,
 }
 
 /// Rows of a table, in order of their events.
@@ -180,16 +183,19 @@ impl Probes {
 
     /// Adds a row for each packet of `link` whose transmission began by `now`.
     pub(crate) fn departures(&mut self, directed: LinkId, link: &Simplex, now: Instant) {
-        let (link_number, direction) = split(directed);
-        let all: Vec<_> = link.departures().collect();
-        let (low_packets, mut bytes) = link.low_queued();
-        bytes += all.iter().map(|&(_, len)| u64::from(len)).sum::<u64>();
-        for (i, &(time, len)) in all.iter().enumerate().take_while(|(_, d)| d.0 <= now) {
-            bytes -= u64::from(len);
-            let packets = low_packets + (all.len() - i - 1) as u32;
+        self.departures_before(directed, link, now + Interval::from_nanos(1));
+    }
+
+    /// Adds a row for each packet of `link` whose transmission began before `until`, unless it has
+    /// one.
+    pub(crate) fn departures_before(&mut self, directed: LinkId, link: &Simplex, until: Instant) {
+        let (number, direction) = split(directed);
+        let known = self.departed_before;
+        let departures = link.departures().skip_while(|row| row.0 < known);
+        for (time, packets, bytes) in departures.take_while(|row| row.0 < until) {
             self.queue.push(Queue {
                 time,
-                link: link_number,
+                link: number,
                 direction,
                 packets,
                 bytes,
@@ -357,25 +363,25 @@ impl Probes {
     pub(crate) fn into_tables(self) -> Vec<Table> {
         let packets = self.packets.map(|log| log.table());
         let tables = vec![
-            State::table(self.state.list),
-            Inner::table(self.inner.list),
-            Rtt::table(self.rtt.list),
-            Sent::table(self.sent.list),
-            Ack::table(self.acks.list),
-            Sack::table(self.sacks.list),
-            Moment::table(self.moments.list),
-            Limited::table(self.limits.list),
-            Delivered::table(self.delivered.list),
-            Came::table(self.arrivals.list),
-            Queue::table(self.queue.list),
-            Delivery::table(self.deliveries.list),
-            Lost::table(self.drops.list),
-            Sojourn::table(self.sojourns.list),
-            Marked::table(self.queue_marks.list),
-            Arrived::table(self.datagrams.list),
-            Acted::table(self.acted.list),
-            Passage::table(self.passages.list),
-            Framed::table(self.frames.list),
+            table(self.state.list),
+            table(self.inner.list),
+            table(self.rtt.list),
+            table(self.sent.list),
+            table(self.acks.list),
+            table(self.sacks.list),
+            table(self.moments.list),
+            table(self.limits.list),
+            table(self.delivered.list),
+            table(self.arrivals.list),
+            table(self.queue.list),
+            table(self.deliveries.list),
+            table(self.drops.list),
+            table(self.sojourns.list),
+            table(self.queue_marks.list),
+            table(self.datagrams.list),
+            table(self.acted.list),
+            table(self.passages.list),
+            table(self.frames.list),
         ];
         tables.into_iter().chain(packets).collect()
     }

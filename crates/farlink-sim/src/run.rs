@@ -1,7 +1,7 @@
 //! Runs a scenario: one run, many runs, or a run with probes.
 
 use crate::build::build;
-use crate::drive::drive;
+use crate::drive::{CHECK_EVERY, Drive, drive};
 use crate::log;
 use crate::metrics::{self, Scope, Values, named};
 use crate::monitor::{Monitor, RunError};
@@ -228,6 +228,63 @@ pub fn trace(
     options: &TraceOptions,
     monitor: &Monitor,
 ) -> Result<Trace, RunError> {
+    let mut world = traced_world(scenario, run, options, monitor)?;
+    drive(&mut world, scenario, monitor)?;
+    let outcome = outcome(&world, scenario);
+    let mut probes = end_probes(&mut world);
+    Ok(Trace {
+        outcome,
+        captures: captures(&mut probes, &world, scenario),
+        tables: probes.into_tables(),
+    })
+}
+
+/// Runs with probes like [`trace`], and passes the tables to `sink` in pieces during the run. A
+/// table that has `piece` rows passes on those that are final. The pieces of a table are in order
+/// of time, and each table has a last piece at the end. The result has no `tables`.
+///
+/// The table `queue` has two differences to that of [`trace`]: rows of one time are in the order of
+/// their links, and the last departures before the end of the run have rows too.
+///
+/// # Errors
+///
+/// See [`RunError`]. An error of `sink` ends the run.
+pub fn trace_into(
+    scenario: &Expanded,
+    run: u64,
+    options: &TraceOptions,
+    monitor: &Monitor,
+    piece: usize,
+    sink: &mut impl FnMut(Table) -> Result<(), RunError>,
+) -> Result<Trace, RunError> {
+    let mut world = traced_world(scenario, run, options, monitor)?;
+    let mut drive = Drive::new(&world, scenario);
+    let slice = (piece as u64).min(CHECK_EVERY);
+    while !drive.advance(&mut world, scenario, monitor, slice)? {
+        world.drain_probes(piece, sink)?;
+    }
+    drive.set_end(&mut world);
+    world.watch_queues(true);
+    drive.finish(&mut world);
+    let outcome = outcome(&world, scenario);
+    let mut probes = end_probes(&mut world);
+    probes.order_queue();
+    let captures = captures(&mut probes, &world, scenario);
+    probes.into_tables().into_iter().try_for_each(sink)?;
+    Ok(Trace {
+        outcome,
+        tables: Vec::new(),
+        captures,
+    })
+}
+
+/// Builds a world with probes.
+fn traced_world(
+    scenario: &Expanded,
+    run: u64,
+    options: &TraceOptions,
+    monitor: &Monitor,
+) -> Result<World, RunError> {
     let mut world = build(scenario, run, monitor)?;
     let (snaplen, comment) = (options.snaplen, &options.comment);
     let mut probes = Probes::default();
@@ -253,23 +310,20 @@ pub fn trace(
     }
     observe(&mut world, probes);
     world.links.watch_frames();
-    drive(&mut world, scenario, monitor)?;
-    let outcome = outcome(&world, scenario);
-    let mut probes = end_probes(&mut world);
+    Ok(world)
+}
+
+/// Takes the captures out of probes, by the name of their node.
+fn captures(probes: &mut Probes, world: &World, scenario: &Expanded) -> Vec<(String, Vec<u8>)> {
     let hosts = std::mem::take(&mut probes.captures)
         .into_iter()
         .zip(&scenario.nodes)
         .filter_map(|(point, name)| Some((name.clone(), point?.finish())));
     let taps = std::mem::take(&mut probes.taps).into_iter().flatten();
-    let taps = tap_names(&world, scenario).flatten().zip(taps);
-    let captures = hosts
+    let taps = tap_names(world, scenario).flatten().zip(taps);
+    hosts
         .chain(taps.map(|(name, point)| (name, point.finish())))
-        .collect();
-    Ok(Trace {
-        outcome,
-        tables: probes.into_tables(),
-        captures,
-    })
+        .collect()
 }
 
 /// Takes the probes of a world at its end.

@@ -10,6 +10,8 @@
 
 #[path = "recorded/packets.rs"]
 mod packets;
+#[path = "recorded/pieces.rs"]
+mod pieces;
 #[path = "recorded/runs.rs"]
 mod runs;
 #[path = "recorded/tables.rs"]
@@ -256,6 +258,15 @@ fn packets_agree_with_the_other_tables() {
     for_each(&runs, |run| {
         let traced = play(run).unwrap_or_else(|why| panic!("{}: {why}", run.name));
         packets::check(&run.name, &traced);
+        String::new()
+    });
+}
+
+#[test]
+fn pieces_are_the_tables_of_a_whole_trace() {
+    let runs = runs();
+    for_each(&runs, |run| {
+        pieces::check(run, 50);
         String::new()
     });
 }

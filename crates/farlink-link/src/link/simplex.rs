@@ -359,10 +359,17 @@ impl Simplex {
         (self.queue.waiting.len() as u32, self.queue.bytes)
     }
 
-    /// Returns the start of transmission and the IP length of each packet in the normal class.
-    pub fn departures(&self) -> impl Iterator<Item = (Instant, u32)> + '_ {
-        let parts = |&(starts, packet): &(Instant, u32)| (starts, packet & LENGTH);
-        self.queue.waiting.iter().map(parts)
+    /// Returns the start of each transmission of the normal class that is still in the queue, with
+    /// the number and IP bytes of the packets that wait behind it.
+    pub fn departures(&self) -> impl Iterator<Item = (Instant, u32, u64)> + '_ {
+        let (mut packets, mut bytes) = self.low_queued();
+        packets += self.queue.waiting.len() as u32;
+        bytes += self.queue.bytes;
+        self.queue.waiting.iter().map(move |&(starts, packet)| {
+            packets -= 1;
+            bytes -= u64::from(packet & LENGTH);
+            (starts, packets, bytes)
+        })
     }
 
     /// Returns whether an ECN-capable packet of `ip_len` bytes offered at `now` is to be marked.

@@ -1,6 +1,6 @@
 //! Log of packets: a row for each packet and link direction, and the reason of each packet.
 
-use super::tables::{Crossed, Table};
+use super::tables::{Crossed, Table, table};
 use farlink_channel::DropCause;
 use farlink_tcp::{Instant, Reason};
 use farlink_wire::{ById, PacketId};
@@ -97,7 +97,7 @@ impl PacketLog {
 
     /// Returns the table.
     pub(super) fn table(self) -> Table {
-        Crossed::table(self.rows)
+        table(self.rows)
     }
 
     fn row_mut(&mut self, packet: PacketId) -> Option<&mut Crossed> {

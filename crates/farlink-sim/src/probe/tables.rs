@@ -241,15 +241,32 @@ pub(crate) fn quantity_number(name: &str) -> u8 {
 /// Time, flow and side of a row of an end.
 pub(super) type AtEnd = (Instant, u32, u8);
 
+/// Row of a table.
+pub(super) trait Row: Copy {
+    /// Name of the table.
+    const NAME: &'static str;
+
+    /// Returns the time of the row's event.
+    fn time(&self) -> Instant;
+
+    /// Returns rows as columns.
+    fn columns(rows: &[Self]) -> Table;
+}
+
 /// Sorts rows by time; rows of one time keep their order. Sorts indices, so that the sort's code is
 /// not compiled once per table.
-fn in_order<R: Copy>(rows: Vec<R>, time: fn(&R) -> Instant) -> Vec<R> {
-    if rows.is_sorted_by_key(time) {
+pub(super) fn in_order<R: Row>(rows: Vec<R>) -> Vec<R> {
+    if rows.is_sorted_by_key(R::time) {
         return rows;
     }
-    let mut order: Vec<(Instant, usize)> = rows.iter().map(time).zip(0..).collect();
+    let mut order: Vec<(Instant, usize)> = rows.iter().map(R::time).zip(0..).collect();
     order.sort_unstable();
     order.into_iter().map(|(_, row)| rows[row]).collect()
+}
+
+/// Returns all rows as a table in order of time.
+pub(super) fn table<R: Row>(rows: Vec<R>) -> Table {
+    R::columns(&in_order(rows))
 }
 
 /// Declares the tables: the type of a row, and the columns that its fields are stored in. A row
@@ -300,11 +317,14 @@ macro_rules! tables {
             $(pub(crate) $field: $ty,)*
         }
 
-        impl $row {
-            pub(super) const NAME: &'static str = $name;
+        impl Row for $row {
+            const NAME: &'static str = $name;
 
-            pub(super) fn table(rows: Vec<Self>) -> Table {
-                let rows = in_order(rows, |r| r.time);
+            fn time(&self) -> Instant {
+                self.time
+            }
+
+            fn columns(rows: &[Self]) -> Table {
                 let time = rows.iter().map(|r| r.time.as_nanos() as i64).collect();
                 Table {
                     name: Self::NAME,

@@ -2,8 +2,10 @@
 
 use super::World;
 use crate::event_queue::{Event, Kind};
+use crate::probe::Table;
 use farlink_channel::DropCause;
 use farlink_link::{Due, Offered, Outcome};
+use farlink_tcp::Interval;
 use farlink_wire::{Direction, FlowId, Label, LinkId, NodeId, PacketId, Payload};
 
 impl World {
@@ -187,6 +189,44 @@ impl World {
         {
             probes.departures(link, &self.links[link], self.now);
         }
+    }
+
+    /// Adds the departures of all queues to the probes: those before the current time, or with
+    /// `inclusive` also those at the current time.
+    pub(crate) fn watch_queues(&mut self, inclusive: bool) {
+        let Some(probes) = &mut self.probes else {
+            return;
+        };
+        let until = self.now + Interval::from_nanos(inclusive.into());
+        for (id, link) in self.links.each() {
+            if self.links.arq(id).is_none() {
+                probes.departures_before(id, link, until);
+            }
+        }
+        probes.set_departed_before(until);
+    }
+
+    /// Passes rows that no later event changes to `sink`, from tables of at least `piece` rows.
+    pub(crate) fn drain_probes<E>(
+        &mut self,
+        piece: usize,
+        sink: &mut impl FnMut(Table) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(probes) = &self.probes else {
+            return Ok(());
+        };
+        let (queue, frames) = probes.delayed_tables_have(piece);
+        if queue {
+            self.watch_queues(false);
+        }
+        if frames {
+            for link in self.links.ids() {
+                self.watch_frames(link);
+            }
+        }
+        let now = self.now;
+        let probes = self.probes.as_mut();
+        probes.map_or(Ok(()), |probes| probes.drain(piece, now, sink))
     }
 
     /// Updates the probe of a queue after packets have left the queue.

@@ -109,7 +109,7 @@ pub(crate) fn runs() -> Vec<Run> {
 
 impl Run {
     /// `set` has keys of `[tcp]` with their values, without the prefix.
-    fn new(name: &str, text: &str, set: &str) -> Self {
+    pub(crate) fn new(name: &str, text: &str, set: &str) -> Self {
         let mut pairs = Vec::new();
         let mut rest = set;
         while let Some((key, after)) = rest.split_once('=') {
