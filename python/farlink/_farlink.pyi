@@ -1,6 +1,7 @@
 """The compiled engine. Texts are JSON unless said otherwise; farlink.api is its one user."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NotRequired, TypedDict
 
 Progress = Callable[[float, float, int, int], None]
@@ -123,6 +124,17 @@ class TraceTables(TypedDict):
     tables: dict[str, Columns]
     story: NotRequired[list[tuple[float, str, str, str, int | None]]]
 
+TraceFile = tuple[Path, str, Sequence[str], Sequence[tuple[str, str]]]
+"""File of traces: its path, the engine's table and its columns, and pairs of the footer."""
+
+class TraceBins(TypedDict):
+    """Measures and captures of a run whose traces are in files, and delivered bytes by bin."""
+
+    measures: Measures
+    pcaps: dict[str, bytes]
+    width_ns: int
+    bins: Columns
+
 class ChannelSample(TypedDict):
     """What became of packets by themselves in a channel."""
 
@@ -155,6 +167,15 @@ def trajectory(scenario: str, run: int, link: str, step: float, duration: float)
 def trace(
     scenario: str, run: int, snaplen: int | None, packets: bool, progress: Progress | None
 ) -> TraceTables: ...
+def trace_files(
+    scenario: str,
+    run: int,
+    snaplen: int | None,
+    packets: bool,
+    files: Sequence[TraceFile],
+    progress: Progress | None,
+) -> TraceBins: ...
+def trace_columns(table: str) -> list[tuple[str, str, bool, bool]]: ...
 def emulate(scenario: str, options: str, notice: Callable[[str], None] | None = None) -> str: ...
 def gateway(options: str, notice: Callable[[str], None]) -> str: ...
 def new_key() -> str: ...

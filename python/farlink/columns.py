@@ -24,6 +24,7 @@ __all__ = [
     "build",
     "frame",
     "from_parquet",
+    "layout",
     "numbers",
     "pandas_metadata",
     "to_parquet",
@@ -138,13 +139,25 @@ def from_parquet(
     return _farlink.from_parquet(data, list(names), chosen)
 
 
-def pandas_metadata(columns: "Columns", units: Mapping[str, str]) -> dict[str, str]:
-    """Return the pairs with which `pandas.read_parquet` restores integers and `attrs`."""
-    known = []
+Layout = Sequence[tuple[str, str, bool, bool]]
+"""Name and NumPy type of each column, whether values may be missing, whether they are texts."""
+
+
+def layout(columns: "Columns") -> Layout:
+    """Return the layout of columns."""
+    rows = []
     for name in columns.names():
         dtype, _, present, texts = columns.column(name)
-        kind = "unicode" if texts is not None else dtype
-        stored = "str" if texts is not None else "Int64" if present is not None else dtype
+        rows.append((name, dtype, present is not None, texts is not None))
+    return rows
+
+
+def pandas_metadata(layout: Layout, units: Mapping[str, str]) -> dict[str, str]:
+    """Return the pairs with which `pandas.read_parquet` restores integers and `attrs`."""
+    known = []
+    for name, dtype, nullable, text in layout:
+        kind = "unicode" if text else dtype
+        stored = "str" if text else "Int64" if nullable else dtype
         known.append({"name": name, "field_name": name, "pandas_type": kind, "numpy_type": stored,
                       "metadata": None})  # fmt: skip
     attributes = {"units": dict(units)}

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from farlink import _farlink, columns, files, folder, measures, registry, resultfile
+from farlink import _farlink, columns, files, folder, measures, registry, resultfile, tracefiles
 from farlink.checks import text_of, whole
 from farlink.errors import RunError, ScenarioError
 from farlink.measures import AGENT, Row, unit_of, values_of
@@ -369,7 +369,7 @@ class Result:
             packets = packets or (known is not None and PACKETS in known.names)
             text = json.dumps(self._head["scenarios"][key[0]])
             known = Trace(_farlink.trace(text, run, snaplen, packets=packets, progress=progress))
-            self._check_same(key[0], run, known)
+            self._check_same(key[0], run, known.measures)
             self._traces[key] = known
             self._snaplens[key] = snaplen
         return known
@@ -387,6 +387,36 @@ class Result:
 
         A later `probe` of these runs returns the stored traces.
         """
+
+        def simulate(tcp: str, report: "Progress | None") -> None:
+            self.probe(tcp, run, snaplen=snaplen, packets=packets, progress=report)
+
+        self._each_tcp(simulate, progress, jobs)
+
+    def _stream(
+        self, directory: Path, snaplen: int | None, progress: "Progress | None", jobs: int
+    ) -> list[Path]:
+        """Write the traces of run 0 of every TCP while the runs go on."""
+        written: dict[str, list[Path]] = {}
+
+        def simulate(tcp: str, report: "Progress | None") -> None:
+            place = files.inside(directory, tcp)
+            place.mkdir(parents=True)
+            text = json.dumps(self._head["scenarios"][tcp])
+            traced = tracefiles.write(text, place, snaplen=snaplen, progress=report)
+            self._check_same(tcp, 0, traced.measures)
+            written[tcp] = [*_save_pcaps(place, traced.pcaps), *traced.paths]
+
+        self._each_tcp(simulate, progress, jobs)
+        return [path for tcp in self.tcp for path in written[tcp]]
+
+    def _each_tcp(
+        self,
+        simulate: "Callable[[str, Progress | None], None]",
+        progress: "Progress | None",
+        jobs: int,
+    ) -> None:
+        """Call `simulate` for every TCP, at most `jobs` at a time."""
         waiting = iter(self.tcp)
         stop = threading.Event()
 
@@ -396,16 +426,16 @@ class Result:
             if progress is not None:
                 progress(*state)
 
-        def simulate(report: "Progress | None") -> None:
+        def work(report: "Progress | None") -> None:
             for tcp in waiting:  # An iterator over a list gives each name to exactly one thread.
-                self.probe(tcp, run, snaplen=snaplen, packets=packets, progress=report)
+                simulate(tcp, report)
 
         # Only this thread receives signals. It simulates too, and asks the other threads to stop.
         others = max(min(jobs, len(self.tcp)) - 1, 0)
         with ThreadPoolExecutor(max(others, 1)) as pool:
-            helpers = [pool.submit(simulate, beside) for _ in range(others)]
+            helpers = [pool.submit(work, beside) for _ in range(others)]
             try:
-                simulate(progress)
+                work(progress)
             except BaseException:
                 stop.set()
                 raise
@@ -457,6 +487,7 @@ class Result:
         size: "Size | None" = None,
         fonts: "Fonts | None" = None,
         tell: "Callable[[str], None] | None" = None,
+        progress: "Progress | None" = None,
     ) -> list[Path]:
         """Write the result and the traces of run 0 of every TCP to a directory.
 
@@ -466,7 +497,12 @@ class Result:
         files are put into the directory or none. Files of an earlier call are removed, and files of
         other programs are kept (a list in the directory distinguishes them). A figure that cannot
         be drawn is omitted with a `FigureWarning`. Up to `jobs` processes draw, with `size` and
-        `fonts` as in `plot.save`. `tell` is called with the name of each part before it is written.
+        `fonts` as in `plot.save`. `tell` is called with the name of each part before it is written,
+        and `progress` while runs are simulated again.
+
+        Parquet files of traces alone are written while their run goes on, up to `jobs` runs at a
+        time, and memory does not grow with the length of a run. Captures, plots and the trace
+        packets are in memory as a whole.
         """
         base = Path(directory)
         with folder.filling(base, last="result.json") as stage:
@@ -483,6 +519,7 @@ class Result:
                 size=size,
                 fonts=fonts,
                 tell=tell,
+                progress=progress,
             )
         return [base / path.relative_to(stage) for path in written]
 
@@ -499,9 +536,14 @@ class Result:
         size: "Size | None" = None,
         fonts: "Fonts | None" = None,
         tell: "Callable[[str], None] | None" = None,
+        progress: "Progress | None" = None,
     ) -> list[Path]:
         """Write the files of `save` except the result; no traces without `table_format`."""
-        self.probe_all(snaplen=snaplen, packets=packets or figure == "ladder", jobs=jobs)
+        whole = plots or packets or figure is not None or bool(self._traces)
+        if table_format == "parquet" and not whole:
+            return self._stream(directory, snaplen, progress, jobs)
+        packets_too = packets or figure == "ladder"
+        self.probe_all(snaplen=snaplen, packets=packets_too, progress=progress, jobs=jobs)
         tasks: list[FileTask] = []
         if plots:
             tasks += self.plot.tasks(directory / "plots", size=size, fonts=fonts)
@@ -529,14 +571,8 @@ class Result:
         """Write the packets of run 0 of every TCP as <tcp>/<capture point>.pcapng."""
         written = []
         for tcp in self.tcp:
-            for point, data in self.probe(tcp, snaplen=snaplen).pcaps.items():
-                # The capture point beside an agent is NODE@LINK-wired or -wireless.
-                for part in point.split("@"):
-                    files.check_name(part)
-                path = files.inside(Path(directory), tcp) / point
-                path = path.with_name(f"{point}.pcapng")
-                files.write_bytes(path, data)
-                written.append(path)
+            pcaps = self.probe(tcp, snaplen=snaplen).pcaps
+            written += _save_pcaps(files.inside(Path(directory), tcp), pcaps)
         return written
 
     @classmethod
@@ -577,7 +613,7 @@ class Result:
         per_run = zip(*(values_of(row, metric) for row in rows), strict=True)
         return [measure.of_all(values) for values in per_run]
 
-    def _check_same(self, tcp: str, run: int, trace: Trace) -> None:
+    def _check_same(self, tcp: str, run: int, measured: "Measures") -> None:
         saved = {
             row["flow"]: [(name, values_of(row, name)[run]) for name in row["metrics"]]
             for row in self.rows("results")
@@ -585,13 +621,26 @@ class Result:
         }
         again = {
             row["flow"]: [(name, values_of(row, name)[0]) for name in row["metrics"]]
-            for row in measures.rows_of({tcp: trace.measures}, "results")
+            for row in measures.rows_of({tcp: measured}, "results")
         }
         if saved != again:
             raise RunError(
                 f"{self.name}: run {run} of {tcp} does not repeat: the result is of farlink "
                 f"{self._head['version']} and this is {_farlink.version()}; run the scenario again"
             )
+
+
+def _save_pcaps(directory: Path, pcaps: Mapping[str, bytes]) -> list[Path]:
+    """Write captures as <capture point>.pcapng."""
+    written = []
+    for point, data in pcaps.items():
+        # The capture point beside an agent is NODE@LINK-wired or -wireless.
+        for part in point.split("@"):
+            files.check_name(part)
+        path = directory / f"{point}.pcapng"
+        files.write_bytes(path, data)
+        written.append(path)
+    return written
 
 
 def _frame(rows: Sequence[Row], keys: list[str]) -> "pd.DataFrame":

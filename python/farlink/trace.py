@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     _Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["FORMATS", "NAMES", "PACKETS", "Trace", "round_bin"]
+__all__ = ["FORMATS", "NAMES", "PACKETS", "Trace", "binned", "round_bin"]
 
 FORMATS = ("parquet", "csv")
 """Formats in which tables can be written."""
@@ -168,7 +168,7 @@ class Trace:
             table = columns.build(self._throughput(None))
         else:
             table = self._raw["tables"][kind.table].select(list(kind.units))
-        return columns.to_parquet(table, columns.pandas_metadata(table, kind.units))
+        return columns.to_parquet(table, columns.pandas_metadata(columns.layout(table), kind.units))
 
     def _kind(self, name: str, bin_s: float | None) -> registry.TraceKind:
         kind = _kind(name, bin_s)
@@ -209,31 +209,60 @@ class Trace:
         `time` is the middle of the bin. The last bin may extend beyond the end of the run, and its
         rate still refers to the full width.
         """
-        import numpy as np
-
         width = self._width(bin_s)
         table = self._raw["tables"]["deliveries"]
         link, direction = (columns.array(table, name) for name in ("link", "direction"))
         assert isinstance(link, columns.Texts)
         assert isinstance(direction, columns.Texts)
+        number = _bins_of(columns.numbers(table, "time"), width)
         size = columns.numbers(table, "bytes")
-        number = (columns.numbers(table, "time") / width).astype(np.int64)
-        bins = max(int(number.max(initial=-1)) + 1, math.ceil(self.simulated_s / width))
-        links, directions = link.texts, direction.texts
-        pairs = len(links) * len(directions)
-        pair = link.codes * len(directions) + direction.codes
-        bits = 8 * np.bincount(
-            pair.astype(np.int64) * bins + number, weights=size, minlength=pairs * bins
-        )
-        used = np.flatnonzero(bits.reshape(pairs, bins).any(axis=1))
-        which, way = np.divmod(np.repeat(used, bins), len(directions))
-        middle = (np.arange(bins) + 0.5) * width
-        return {
-            "time": np.tile(middle, len(used)),
-            "link": columns.Texts(which, links),
-            "direction": columns.Texts(way, directions),
-            "throughput": bits.reshape(pairs, bins)[used].ravel() / width,
-        }
+        return binned(link, direction, number, size, width, self.simulated_s)
+
+
+def _bins_of(time: "_Array", width: float) -> "_Array":
+    """Return the number of the bin of each time (s).
+
+    Times are whole nanoseconds, so the division is exact if the width is one too.
+    """
+    import numpy as np
+
+    width_ns = round(width * 1e9)
+    if width_ns and math.isclose(width_ns, width * 1e9, rel_tol=1e-12):
+        exact: _Array = np.rint(time * 1e9).astype(np.int64) // width_ns
+        return exact
+    return (time / width).astype(np.int64)
+
+
+def binned(
+    link: "Texts",
+    direction: "Texts",
+    number: "_Array",
+    size: "_Array",
+    width: float,
+    simulated_s: float,
+) -> "dict[str, _Array | Texts]":
+    """Return the trace throughput for bytes that link directions delivered in bins.
+
+    `number` is the bin of each item and `size` has its bytes.
+    """
+    import numpy as np
+
+    bins = max(int(number.max(initial=-1)) + 1, math.ceil(simulated_s / width))
+    links, directions = link.texts, direction.texts
+    pairs = len(links) * len(directions)
+    pair = link.codes * len(directions) + direction.codes
+    bits = 8 * np.bincount(
+        pair.astype(np.int64) * bins + number, weights=size, minlength=pairs * bins
+    )
+    used = np.flatnonzero(bits.reshape(pairs, bins).any(axis=1))
+    which, way = np.divmod(np.repeat(used, bins), len(directions))
+    middle = (np.arange(bins) + 0.5) * width
+    return {
+        "time": np.tile(middle, len(used)),
+        "link": columns.Texts(which, links),
+        "direction": columns.Texts(way, directions),
+        "throughput": bits.reshape(pairs, bins)[used].ravel() / width,
+    }
 
 
 def _kind(name: str, bin_s: float | None) -> registry.TraceKind:

@@ -235,16 +235,33 @@ fn read(known: &TraceColumn, column: Column, scenario: &Expanded) -> Values {
             let flags = column.numbers().into_iter().map(|n| u8::from(n != 0));
             Values::Flag(flags.collect())
         }
-        Holds::Flow => text(&column, scenario.flows.iter().map(|flow| flow.name.clone())),
-        Holds::Link => text(&column, scenario.links.iter().map(|link| link.name.clone())),
-        Holds::Name(names) => text(&column, names().into_iter().map(str::to_owned)),
-        Holds::NameOrNone(names) => {
-            let names = names().into_iter().chain([""]).map(str::to_owned);
-            let names: Vec<String> = names.collect();
-            let none = names.len() as u64 - 1;
-            let places = column.numbers().into_iter().map(|n| n.min(none) as i32);
+        Holds::Flow | Holds::Link | Holds::Name(_) | Holds::NameOrNone(_) => {
+            let names = names_of(known, scenario);
+            let last = names.len().saturating_sub(1) as u64;
+            let places = column.numbers().into_iter().map(|n| n.min(last) as i32);
             Values::Text(places.collect(), names)
         }
+    }
+}
+
+/// Returns the texts that the numbers of a column are indices of; empty for other columns. A number
+/// behind the list means the last text.
+pub(crate) fn names_of(known: &TraceColumn, scenario: &Expanded) -> Vec<String> {
+    let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
+    match known.holds {
+        Holds::Flow => scenario
+            .flows
+            .iter()
+            .map(|flow| flow.name.clone())
+            .collect(),
+        Holds::Link => scenario
+            .links
+            .iter()
+            .map(|link| link.name.clone())
+            .collect(),
+        Holds::Name(names) => owned(names()),
+        Holds::NameOrNone(names) => owned(names().into_iter().chain([""]).collect()),
+        _ => Vec::new(),
     }
 }
 
@@ -257,9 +274,4 @@ pub(crate) fn plain(column: Column) -> Values {
         Column::U8(v) => Values::U8(v),
         Column::F64(v) => Values::F64(v),
     }
-}
-
-fn text(column: &Column, texts: impl Iterator<Item = String>) -> Values {
-    let places = column.numbers().into_iter().map(|n| n as i32);
-    Values::Text(places.collect(), texts.collect())
 }

@@ -1,6 +1,8 @@
 //! The extension module `farlink._farlink`. Its functions take texts and numbers, and return texts
 //! and columns. The user interface is in Python.
 
+mod bins;
+mod chunk;
 mod columns;
 mod control;
 #[cfg(target_os = "linux")]
@@ -10,6 +12,7 @@ mod job;
 mod measures;
 mod parquet;
 mod paths;
+mod trace_files;
 
 use columns::Columns;
 use control::Watchdog;
@@ -43,6 +46,8 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(registry, m)?)?;
     m.add_function(wrap_pyfunction!(simulate, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;
+    m.add_function(wrap_pyfunction!(trace_files::trace_files, m)?)?;
+    m.add_function(wrap_pyfunction!(trace_files::trace_columns, m)?)?;
     m.add_function(wrap_pyfunction!(trajectory, m)?)?;
     #[cfg(target_os = "linux")]
     m.add_function(wrap_pyfunction!(emulate::emulate, m)?)?;
@@ -295,14 +300,19 @@ fn trace<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let expanded = &job::expand(py, scenario)?;
-    let comment = format!("farlink {}, seed {}, run {run}", version(), expanded.seed);
     let options = TraceOptions {
         snaplen,
-        comment,
+        comment: trace_files::comment(expanded, run),
         packets,
     };
+    let mut tables = Vec::new();
     let traced = watch(py, 1, progress.as_ref(), |monitor, dog| {
-        let work = || farlink_sim::trace(expanded, run, &options, monitor);
+        let mut sink = |table| {
+            tables.push(table);
+            Ok(())
+        };
+        let mut work =
+            || farlink_sim::trace_into(expanded, run, &options, monitor, usize::MAX, &mut sink);
         if control::uses_python(expanded) {
             control::run_attached(dog, expanded, run, work)
         } else {
@@ -319,7 +329,7 @@ fn trace<'py>(
     }
     out.set_item("pcaps", pcaps)?;
     if packets {
-        let lines = farlink_sim::story(expanded, &traced.tables);
+        let lines = farlink_sim::story(expanded, &tables);
         let rows = lines.into_iter().map(|line| {
             let flow = &expanded.flows[line.flow as usize].name;
             let side = if line.side == 0 { "from" } else { "to" };
@@ -328,11 +338,11 @@ fn trace<'py>(
         });
         out.set_item("story", rows.collect::<Vec<_>>())?;
     }
-    let tables = PyDict::new(py);
-    for table in traced.tables {
-        tables.set_item(table.name, Columns::of(table, expanded)?)?;
+    let by_name = PyDict::new(py);
+    for table in tables {
+        by_name.set_item(table.name, Columns::of(table, expanded)?)?;
     }
-    out.set_item("tables", tables)?;
+    out.set_item("tables", by_name)?;
     Ok(out)
 }
 

@@ -1,4 +1,5 @@
-//! Packets and their bytes: IPv4 and IPv6, fragments, ICMP, header compression, captures.
+//! Packets and their bytes: IPv4 and IPv6, fragments, ICMP, header compression, captures, and the
+//! encodings of table files.
 //!
 //! The lowest of the crates between TCP and the simulator. It has no types for links or channels.
 #![forbid(unsafe_code)]
@@ -12,6 +13,7 @@ pub mod id;
 mod ipv6;
 pub mod packet;
 pub mod packets;
+pub mod parquet;
 pub mod pcapng;
 pub mod rfc1144;
 pub mod xtp;

@@ -187,6 +187,11 @@ def _write(
     quiet: bool,
 ) -> None:
     """Write captures and plots to the directory; with --out also the result and its traces."""
+    if out is not None and table_format == "parquet" and not _draws(contents):
+        # The traces are written while the run is repeated.
+        with progress.simulating(quiet) as watch:
+            result.save(out, table_format=table_format, progress=watch, **contents)
+        return
     with progress.simulating(quiet) as watch:
         snaplen, jobs = contents["snaplen"], contents["jobs"]
         packets = contents["packets"] or contents["figure"] == "ladder"
@@ -199,6 +204,11 @@ def _write(
             return
         with folder.filling(directory, last="result.json") as stage:
             result.save_run(stage, tell=tell, **contents)
+
+
+def _draws(contents: _Contents) -> bool:
+    """Return whether there are figures or the trace packets, which need whole tables."""
+    return contents["plots"] or contents["packets"] or contents["figure"] is not None
 
 
 def _import_plots() -> threading.Thread:

@@ -1,0 +1,469 @@
+//! Encodings of column values in Parquet data pages (Apache Parquet, `Encodings.md`).
+//!
+//! The crate `parquet` has them too, for any type. These take the columns of traces as they are, and
+//! are several times faster.
+
+/// Values of a column in one encoding, with the bounds that the column's statistics need.
+#[derive(Debug, PartialEq)]
+pub struct Encoded<T> {
+    /// Body of the data page.
+    pub page: Vec<u8>,
+    /// Number of rows without a value.
+    pub nulls: usize,
+    /// Least and greatest value; `None` if no row has a value.
+    pub bounds: Option<(T, T)>,
+}
+
+/// Number of values in a block of [`delta`], and in each of its parts.
+const BLOCK: usize = 128;
+const PART: usize = 32;
+
+/// Encodes real numbers of an optional column (PLAIN). NaN is a row without a value.
+pub fn reals(numbers: &[f64]) -> Encoded<f64> {
+    plain(numbers.iter().copied())
+}
+
+/// Encodes nanoseconds as seconds of an optional column (PLAIN). Rows with the number `none` have
+/// no value.
+pub fn seconds(nanoseconds: &[u64], none: Option<u64>) -> Encoded<f64> {
+    let of = |&ns: &u64| {
+        if none == Some(ns) {
+            f64::NAN
+        } else {
+            ns as f64 / 1e9
+        }
+    };
+    plain(nanoseconds.iter().map(of))
+}
+
+/// Encodes whole numbers as real ones of an optional column (PLAIN). The number `endless` becomes
+/// infinite.
+pub fn limits(numbers: &[u64], endless: u64) -> Encoded<f64> {
+    let of = |&n: &u64| {
+        if n == endless {
+            f64::INFINITY
+        } else {
+            n as f64
+        }
+    };
+    plain(numbers.iter().map(of))
+}
+
+fn plain(numbers: impl ExactSizeIterator<Item = f64>) -> Encoded<f64> {
+    let rows = numbers.len();
+    let mut values: Vec<u8> = Vec::with_capacity(8 * rows);
+    let mut missing: Vec<usize> = Vec::new();
+    let (mut least, mut greatest) = (f64::INFINITY, f64::NEG_INFINITY);
+    for (row, number) in numbers.enumerate() {
+        if number.is_nan() {
+            missing.push(row);
+            continue;
+        }
+        (least, greatest) = (least.min(number), greatest.max(number));
+        values.extend_from_slice(&number.to_le_bytes());
+    }
+    // A zero has two signs, and a bound must hold for both (Parquet, TypeDefinedOrder).
+    let least = if least == 0.0 { -0.0 } else { least };
+    let greatest = if greatest == 0.0 { 0.0 } else { greatest };
+    Encoded {
+        page: behind_levels(rows, &missing, &values),
+        nulls: missing.len(),
+        bounds: (missing.len() < rows).then_some((least, greatest)),
+    }
+}
+
+/// Encodes whole numbers (DELTA_BINARY_PACKED). With `none`, the column is optional, and rows with
+/// that number have no value.
+pub fn wholes(numbers: &[u64], none: Option<u64>) -> Encoded<i64> {
+    let mut missing = Vec::new();
+    if let Some(none) = none {
+        missing.extend((0..numbers.len()).filter(|&row| numbers[row] == none));
+    }
+    let present = numbers.iter().filter(|&&number| none != Some(number));
+    let present: Vec<i64> = present.map(|number| number.cast_signed()).collect();
+    let bounds = present.iter().min().zip(present.iter().max());
+    let bounds = bounds.map(|(&least, &greatest)| (least, greatest));
+    let mut values = Vec::new();
+    delta(&present, &mut values);
+    Encoded {
+        page: match none {
+            Some(_) => behind_levels(numbers.len(), &missing, &values),
+            None => values,
+        },
+        nulls: missing.len(),
+        bounds,
+    }
+}
+
+/// Encodes flags (PLAIN); any number but 0 is true.
+pub fn flags(numbers: &[u64]) -> Encoded<bool> {
+    let byte = |eight: &[u64]| {
+        let bits = eight.iter().enumerate();
+        bits.fold(0, |byte, (i, &number)| byte | (u8::from(number != 0) << i))
+    };
+    let bounds = (
+        numbers.iter().all(|&n| n != 0),
+        numbers.iter().any(|&n| n != 0),
+    );
+    Encoded {
+        page: numbers.chunks(8).map(byte).collect(),
+        nulls: 0,
+        bounds: (!numbers.is_empty()).then_some(bounds),
+    }
+}
+
+/// Encodes indices into a list of `entries` (RLE_DICTIONARY). Returns also the indices of the used
+/// entries, which are the dictionary in this order. There are no bounds.
+pub fn indices(numbers: &[u64], entries: usize) -> (Encoded<u64>, Vec<usize>) {
+    let mut places = vec![u32::MAX; entries];
+    let mut used = Vec::new();
+    let mut codes = Vec::with_capacity(numbers.len());
+    for &number in numbers {
+        let number = (number as usize).min(entries.saturating_sub(1));
+        if places[number] == u32::MAX {
+            places[number] = used.len() as u32;
+            used.push(number);
+        }
+        codes.push(places[number]);
+    }
+    let width = bits(used.len().saturating_sub(1) as u64).max(1);
+    let mut page = vec![width as u8];
+    hybrid(&codes, width, &mut page);
+    let encoded = Encoded {
+        page,
+        nulls: 0,
+        bounds: None,
+    };
+    (encoded, used)
+}
+
+/// Returns values behind the definition levels of an optional column.
+fn behind_levels(rows: usize, missing: &[usize], values: &[u8]) -> Vec<u8> {
+    let mut page = vec![0; 4];
+    page.reserve(values.len() + 16);
+    if missing.is_empty() {
+        repeat(rows, 1, 1, &mut page);
+    } else {
+        let mut levels = vec![1; rows];
+        for &row in missing {
+            levels[row] = 0;
+        }
+        hybrid(&levels, 1, &mut page);
+    }
+    let length = page.len() as u32 - 4;
+    page[..4].copy_from_slice(&length.to_le_bytes());
+    page.extend_from_slice(values);
+    page
+}
+
+/// Returns the number of bits of a number.
+fn bits(number: u64) -> u32 {
+    u64::BITS - number.leading_zeros()
+}
+
+/// Appends a number of seven bits a byte, lowest first.
+fn varint(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Appends a signed number like [`varint`], with its sign in the lowest bit.
+fn zigzag(number: i64, out: &mut Vec<u8>) {
+    varint(((number << 1) ^ (number >> 63)).cast_unsigned(), out);
+}
+
+/// Appends numbers of `width` bits without gaps, lowest bits first.
+fn pack(numbers: impl Iterator<Item = u64>, width: u32, out: &mut Vec<u8>) {
+    let (mut held, mut count) = (0_u128, 0);
+    for number in numbers {
+        held |= u128::from(number) << count;
+        count += width;
+        while count >= 32 {
+            out.extend_from_slice(&(held as u32).to_le_bytes());
+            held >>= 32;
+            count -= 32;
+        }
+    }
+    let rest = held.to_le_bytes();
+    out.extend_from_slice(&rest[..count.div_ceil(8) as usize]);
+}
+
+/// Appends a run of `count` equal numbers of the hybrid of RLE and bit packing.
+fn repeat(count: usize, number: u32, width: u32, out: &mut Vec<u8>) {
+    varint((count as u64) << 1, out);
+    out.extend_from_slice(&number.to_le_bytes()[..width.div_ceil(8) as usize]);
+}
+
+/// Appends numbers in the hybrid of RLE and bit packing. Runs of 8 and more are counted.
+fn hybrid(numbers: &[u32], width: u32, out: &mut Vec<u8>) {
+    let literal = |numbers: &[u32], out: &mut Vec<u8>| {
+        if numbers.is_empty() {
+            return;
+        }
+        let groups = numbers.len().div_ceil(8);
+        varint((groups as u64) << 1 | 1, out);
+        let padding = std::iter::repeat_n(0, 8 * groups - numbers.len());
+        let numbers = numbers.iter().map(|&number| u64::from(number));
+        pack(numbers.chain(padding), width, out);
+    };
+    // `start` is the first number that is not written, and `at` the first that is not read.
+    let (mut start, mut at) = (0, 0);
+    while at < numbers.len() {
+        let same = numbers[at..].iter().take_while(|&&n| n == numbers[at]);
+        let end = at + same.count();
+        // Literals have a multiple of 8 numbers, so the first of the run fill their last group.
+        let full = start + (at - start).next_multiple_of(8);
+        if end >= full + 8 {
+            literal(&numbers[start..full], out);
+            repeat(end - full, numbers[at], width, out);
+            start = end;
+        }
+        at = end;
+    }
+    literal(&numbers[start..], out);
+}
+
+/// Appends numbers as packed differences to the number before.
+fn delta(numbers: &[i64], out: &mut Vec<u8>) {
+    varint(BLOCK as u64, out);
+    varint((BLOCK / PART) as u64, out);
+    varint(numbers.len() as u64, out);
+    zigzag(numbers.first().copied().unwrap_or_default(), out);
+    let mut block = [0_i64; BLOCK];
+    let mut before = numbers.first().copied().unwrap_or_default();
+    for part in numbers.get(1..).unwrap_or_default().chunks(BLOCK) {
+        for (place, &number) in block.iter_mut().zip(part) {
+            *place = number.wrapping_sub(before);
+            before = number;
+        }
+        let block = &block[..part.len()];
+        let least = block.iter().copied().min().unwrap_or_default();
+        zigzag(least, out);
+        let above = |&number: &i64| number.wrapping_sub(least).cast_unsigned();
+        let widths = out.len();
+        out.extend_from_slice(&[0; BLOCK / PART]);
+        for (i, part) in block.chunks(PART).enumerate() {
+            let width = bits(part.iter().map(above).fold(0, |all, number| all | number));
+            out[widths + i] = width as u8;
+            if width > 0 {
+                let padding = std::iter::repeat_n(0, PART - part.len());
+                pack(part.iter().map(above).chain(padding), width, out);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes that a decoder has not read.
+    struct Reader<'a>(&'a [u8]);
+
+    impl Reader<'_> {
+        fn byte(&mut self) -> u8 {
+            let (&first, rest) = self.0.split_first().unwrap();
+            self.0 = rest;
+            first
+        }
+
+        fn varint(&mut self) -> u64 {
+            let (mut number, mut shift) = (0, 0);
+            loop {
+                let byte = self.byte();
+                number |= u64::from(byte & 0x7f) << shift;
+                shift += 7;
+                if byte < 0x80 {
+                    return number;
+                }
+            }
+        }
+
+        fn zigzag(&mut self) -> i64 {
+            let number = self.varint();
+            (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
+        }
+
+        fn packed(&mut self, count: usize, width: u32) -> Vec<u64> {
+            let bytes: Vec<u8> = (0..count * width as usize / 8)
+                .map(|_| self.byte())
+                .collect();
+            let bit = |at: usize| u64::from(bytes[at / 8] >> (at % 8) & 1);
+            let width = width as usize;
+            let number = |i: usize| (0..width).fold(0, |n, k| n | bit(i * width + k) << k);
+            (0..count).map(number).collect()
+        }
+
+        fn hybrid(&mut self, count: usize, width: u32) -> Vec<u64> {
+            let mut numbers = Vec::new();
+            while numbers.len() < count {
+                let head = self.varint();
+                let length = (head >> 1) as usize;
+                if head & 1 == 1 {
+                    numbers.extend(self.packed(8 * length, width));
+                } else {
+                    let bytes = (0..width.div_ceil(8)).map(|i| u64::from(self.byte()) << (8 * i));
+                    numbers.extend(std::iter::repeat_n(bytes.sum::<u64>(), length));
+                }
+            }
+            numbers.truncate(count);
+            numbers
+        }
+
+        fn delta(&mut self) -> Vec<i64> {
+            let (block, parts) = (self.varint(), self.varint());
+            let (count, mut last) = (self.varint() as usize, self.zigzag());
+            let mut numbers = vec![last];
+            while numbers.len() < count {
+                let least = self.zigzag();
+                let widths: Vec<u8> = (0..parts).map(|_| self.byte()).collect();
+                for width in widths {
+                    if numbers.len() >= count {
+                        assert_eq!(width, 0);
+                        continue;
+                    }
+                    for above in self.packed((block / parts) as usize, width.into()) {
+                        last = last.wrapping_add(least).wrapping_add(above.cast_signed());
+                        numbers.push(last);
+                    }
+                }
+            }
+            numbers.truncate(count);
+            numbers
+        }
+    }
+
+    /// Sequences of lengths around the borders of groups, parts and blocks, with runs and jumps.
+    fn sequences() -> Vec<Vec<u64>> {
+        let mut state = 1_u64;
+        let mut random = move || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            state >> 33
+        };
+        let mut all = Vec::new();
+        for length in [
+            0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 128, 129, 130, 160, 161, 257, 1000,
+        ] {
+            for kind in 0..4 {
+                let mut numbers = Vec::new();
+                while numbers.len() < length {
+                    let number = [random() % 5, random(), random() << 33 | random(), 3][kind];
+                    let run = [random() % 30, 1, 1, 500][kind].max(1) as usize;
+                    numbers.extend(std::iter::repeat_n(number, run));
+                }
+                numbers.truncate(length);
+                all.push(numbers);
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn wholes_are_read_back() {
+        for numbers in sequences() {
+            let encoded = wholes(&numbers, None);
+            let expected: Vec<i64> = numbers.iter().map(|n| n.cast_signed()).collect();
+            let mut reader = Reader(&encoded.page);
+            let read = reader.delta();
+            assert_eq!(&read[..expected.len()], &expected[..]);
+            assert!(reader.0.is_empty(), "{} bytes too many", reader.0.len());
+            assert_eq!(encoded.nulls, 0);
+            let (least, greatest) = (expected.iter().min(), expected.iter().max());
+            assert_eq!(encoded.bounds, least.copied().zip(greatest.copied()));
+        }
+    }
+
+    #[test]
+    fn missing_wholes_have_no_value_and_level_0() {
+        for mut numbers in sequences() {
+            for number in numbers.iter_mut().step_by(3) {
+                *number = u64::MAX;
+            }
+            let encoded = wholes(&numbers, Some(u64::MAX));
+            let length = u32::from_le_bytes(encoded.page[..4].try_into().unwrap()) as usize;
+            let (levels, values) = encoded.page[4..].split_at(length);
+            let levels = Reader(levels).hybrid(numbers.len(), 1);
+            assert!(
+                levels
+                    .iter()
+                    .zip(&numbers)
+                    .all(|(&level, &n)| (level == 0) == (n == u64::MAX))
+            );
+            let there: Vec<i64> = numbers
+                .iter()
+                .filter(|&&n| n != u64::MAX)
+                .map(|n| n.cast_signed())
+                .collect();
+            assert_eq!(&Reader(values).delta()[..there.len()], &there[..]);
+            assert_eq!(encoded.nulls, numbers.len() - there.len());
+        }
+    }
+
+    #[test]
+    fn indices_are_read_back_through_the_dictionary() {
+        for numbers in sequences() {
+            let numbers: Vec<u64> = numbers.iter().map(|n| n % 700).collect();
+            let (encoded, used) = indices(&numbers, 700);
+            let width = u32::from(encoded.page[0]);
+            let codes = Reader(&encoded.page[1..]).hybrid(numbers.len(), width);
+            let read: Vec<u64> = codes
+                .iter()
+                .map(|&code| used[code as usize] as u64)
+                .collect();
+            assert_eq!(read, numbers);
+            assert!(used.len() <= 1 << width && (width == 1 || used.len() > 1 << (width - 1)));
+        }
+        // A number behind the list means its last entry.
+        assert_eq!(indices(&[9, 255, 0], 10).1, [9, 0]);
+    }
+
+    #[test]
+    fn long_runs_take_few_bytes() {
+        let mut numbers = vec![1, 2, 3];
+        numbers.extend([4; 1000]);
+        let mut out = Vec::new();
+        let codes: Vec<u32> = numbers.clone();
+        hybrid(&codes, 3, &mut out);
+        // A group of 8 literals (3 + 5 of the run) and a run of 995.
+        assert_eq!(out[0], 1 << 1 | 1);
+        assert_eq!(Reader(&out[4..]).varint(), 995 << 1);
+        assert_eq!(out.len(), 1 + 3 + 2 + 1);
+    }
+
+    #[test]
+    fn reals_have_bounds_and_levels() {
+        let encoded = reals(&[2.5, f64::NAN, -1.0]);
+        assert_eq!(encoded.page[..4], 2_u32.to_le_bytes());
+        assert_eq!(Reader(&encoded.page[4..6]).hybrid(3, 1), [1, 0, 1]);
+        assert_eq!(encoded.page[6..14], 2.5_f64.to_le_bytes());
+        assert_eq!(encoded.page[14..], (-1.0_f64).to_le_bytes());
+        assert_eq!((encoded.nulls, encoded.bounds), (1, Some((-1.0, 2.5))));
+        assert_eq!(reals(&[f64::NAN]).bounds, None);
+        let (least, greatest) = reals(&[0.0]).bounds.unwrap();
+        assert!(least.is_sign_negative() && greatest.is_sign_positive());
+        assert_eq!(
+            seconds(&[1_500_000_000, 0], Some(0)),
+            reals(&[1.5, f64::NAN])
+        );
+        assert_eq!(seconds(&[0], None), reals(&[0.0]));
+        assert_eq!(
+            limits(&[7, u64::MAX], u64::MAX),
+            reals(&[7.0, f64::INFINITY])
+        );
+    }
+
+    #[test]
+    fn flags_are_bits() {
+        let encoded = flags(&[1, 0, 1, 0, 0, 0, 0, 0, 2]);
+        assert_eq!(encoded.page, [0b101, 1]);
+        assert_eq!(encoded.bounds, Some((false, true)));
+        assert_eq!(flags(&[1]).bounds, Some((true, true)));
+        assert_eq!(flags(&[0]).bounds, Some((false, false)));
+        assert_eq!(flags(&[]).bounds, None);
+    }
+}
