@@ -5,7 +5,7 @@ from pathlib import Path
 
 from farlink import files
 from farlink.studies.archive import StudyResult
-from farlink.studies.outcome import Outcome, count, fitted, headline, unused_numbers
+from farlink.studies.outcome import Outcome, account_counts, count, fitted, headline, unused_numbers
 from farlink.studies.page import environment
 
 __all__ = ["write"]
@@ -25,6 +25,7 @@ def write(results: Sequence[StudyResult], directory: Path) -> Path:
             "result": result,
             "study": result.study.record["study"],
             "counts": count(result.judgements),
+            "accounts": account_counts(result.judgements),
             "fitted": fitted(result.study),
             "unused": unused_numbers(result),
         }

@@ -8,6 +8,7 @@ import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from farlink.studies.account import Accounted, AccountStatus, status_of
 from farlink.studies.quantity import LEVEL, NO_CELL, SETTLED, Evidence, Quantity, Verdict
 from farlink.studies.study import Claim
 
@@ -148,11 +149,14 @@ class Judgement:
         Findings by interpretation; the first gives the verdict.
     failure
         Error message if judging raised an exception, otherwise empty.
+    experiments
+        Evidence of the runs on the accounts of the claim, in their order; empty without runs.
     """
 
     claim: Claim
     findings: Mapping[str, Finding] = field(default_factory=dict)
     failure: str = ""
+    experiments: Sequence[Evidence | None] = ()
 
     @property
     def status(self) -> str:
@@ -193,6 +197,19 @@ class Judgement:
     def fails(self) -> bool:
         """Whether the claim has a verdict other than "reproduced"."""
         return self.status not in (Verdict.REPRODUCED.value, UNTESTED, FAILED)
+
+    @property
+    def accounted(self) -> list[Accounted]:
+        """Accounts of a claim that is not reproduced, each with the evidence of its runs."""
+        if not self.fails:
+            return []
+        evidence = list(self.experiments) or [None] * len(self.claim.accounts)
+        return [Accounted(*pair) for pair in zip(self.claim.accounts, evidence, strict=True)]
+
+    @property
+    def account(self) -> AccountStatus | None:
+        """Status of the claim's accounts together; None for a claim that is reproduced."""
+        return status_of(self.accounted) if self.fails else None
 
     @property
     def cause_evidence(self) -> list[tuple[str, str, str]]:

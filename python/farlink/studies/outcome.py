@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from farlink.studies.account import AccountStatus
 from farlink.studies.judge import FAILED, UNTESTED, Finding, Ground, Judgement, ground
 from farlink.studies.quantity import Verdict
 from farlink.studies.study import STRENGTHS, Choice, Claim, Study
@@ -21,6 +22,7 @@ __all__ = [
     "CALIBRATION",
     "Fitted",
     "Outcome",
+    "account_counts",
     "count",
     "fitted",
     "headline",
@@ -60,6 +62,9 @@ _MET = {
     Ground.OURS: Outcome.OURS,
 }
 """Outcome of a reproduced claim, by the kind of statement that decides."""
+
+_MISSED = (Outcome.ORDER_ONLY, Outcome.NOT_MET, Outcome.TIE)
+"""Outcomes of a claim whose statement the runs refute, so that an account can explain it."""
 
 _OTHERS = {
     Verdict.ORDER_ONLY: Outcome.ORDER_ONLY,
@@ -103,6 +108,18 @@ def count(judgements: Iterable[Judgement]) -> dict[str, dict[Outcome, int]]:
         for name, row in rows.items()
         if row
     }
+
+
+def account_counts(
+    judgements: Iterable[Judgement], strength: str = STRENGTHS[0]
+) -> dict[AccountStatus, int]:
+    """Count the accounts of claims of one strength whose printed number is missed."""
+    states = [
+        item.account
+        for item in judgements
+        if kind(item.claim) == strength and outcome(item) in _MISSED
+    ]
+    return {status: states.count(status) for status in AccountStatus if status in states}
 
 
 def headline(counts: Mapping[str, Mapping[Outcome, int]], strength: str = STRENGTHS[0]) -> str:

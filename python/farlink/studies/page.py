@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from farlink import files
 from farlink.pictures import optional
 from farlink.plot.style import save
+from farlink.studies.account import Accounted
 from farlink.studies.controls import NegativeControl
 from farlink.studies.draw import numbers
 from farlink.studies.grid import Grid, frame
 from farlink.studies.judge import Finding, Judgement
 from farlink.studies.outcome import (
     Outcome,
+    account_counts,
     count,
     fitted,
     headline,
@@ -98,6 +100,9 @@ def document(result: "StudyResult") -> dict[str, Any]:
             name: {item.value: number for item, number in row.items()}
             for name, row in count(result.judgements).items()
         },
+        "accounts": {
+            status.value: number for status, number in account_counts(result.judgements).items()
+        },
         "fitted": [
             {"item": row.choice.item, "claims": list(row.claims), "cells": list(row.cells)}
             for row in fitted(result.study)
@@ -157,7 +162,7 @@ def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
     wrong = [
         judgement
         for judgement in result.judgements
-        if judgement.cause or judgement.status == "not reproduced"
+        if judgement.cause or judgement.accounted or judgement.status == "not reproduced"
     ]
     counts = count(result.judgements)
     return (
@@ -172,6 +177,7 @@ def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
             outcomes=[item for item in Outcome if any(item in row for row in counts.values())],
             counts=counts,
             headline=headline(counts),
+            accounts=account_counts(result.judgements),
             precision=result.study.precision,
             grids=result.grids,
             unused=unused_numbers(result),
@@ -327,7 +333,20 @@ def _verdict(judgement: Judgement) -> dict[str, Any]:
             {"reading": name, "verdict": verdict, "key": key}
             for name, verdict, key in judgement.cause_evidence
         ],
+        "account": None if judgement.account is None else judgement.account.value,
+        "accounts": [_accounted(row) for row in judgement.accounted],
         "findings": {name: _finding(finding) for name, finding in judgement.findings.items()},
+    }
+
+
+def _accounted(row: Accounted) -> dict[str, Any]:
+    return {
+        "status": row.status.value,
+        "reading": row.account.reading,
+        "arithmetic": None if row.account.arithmetic is None else row.account.arithmetic.text,
+        "says": row.account.text,
+        "needs": row.account.needs,
+        "key": row.key,
     }
 
 

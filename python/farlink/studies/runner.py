@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from farlink.errors import FarlinkError, ScenarioError
 from farlink.studies import find
+from farlink.studies.account import Account
 from farlink.studies.archive import Made, StudyResult
 from farlink.studies.cache import Cell, SimulationCache
 from farlink.studies.controls import NegativeControl, should_judge
@@ -23,6 +24,7 @@ from farlink.studies.judge import Finding, InterimAnalyses, Judgement, judge
 from farlink.studies.live import Live, emulate
 from farlink.studies.model import Change
 from farlink.studies.plan import batches
+from farlink.studies.quantity import Evidence
 from farlink.studies.select import Entry, select
 from farlink.studies.study import Claim, Study
 
@@ -296,12 +298,30 @@ class StudyRunner:
         """Judge a claim that does not reproduce once under each of its `shown_by`."""
         claim = judgement.claim
         known = self.study.plan.interpretations
-        missing = [name for name in claim.shown_by if name not in judgement.findings]
-        if not judgement.fails or not missing:
+        if not judgement.fails:
             return judgement
+        missing = [name for name in claim.shown_by if name not in judgement.findings]
         analyses = {name: self._analyses(claim, known[name]) for name in missing}
         rest = judge(claim, analyses, [self.cache.runs])
-        return Judgement(claim, {**judgement.findings, **rest.findings}, rest.failure)
+        findings = {**judgement.findings, **rest.findings}
+        try:
+            experiments = [self._experiment(claim, account) for account in claim.accounts]
+        except Exception as error:
+            return Judgement(claim, findings, f"{type(error).__name__}: {error}")
+        return Judgement(claim, findings, rest.failure, experiments)
+
+    def _experiment(self, claim: Claim, account: Account) -> Evidence | None:
+        """Return the evidence on the claim's number, or a part of it, under a reading."""
+        if not account.reading:
+            return None
+        number = account.number or claim.number or claim.order
+        part = replace(claim, order=None, number=number, compare=())
+        change = self.study.plan.interpretations[account.reading]
+        analyses = [self.cache.runs * k for k in claim.looks[: 1 if self.cache.quick else None]]
+        judged = judge(part, {change.id: self._analyses(part, change)}, analyses)
+        if judged.failure:
+            raise RuntimeError(f"account of {claim.id}: {judged.failure}")
+        return None if judged.first is None else judged.first.number
 
     def judge_once(self, judgement: Judgement, change: Change) -> Judgement:
         """Judge a claim once, without interim analyses, under a negative control."""

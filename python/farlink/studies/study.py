@@ -8,10 +8,11 @@ interpretations. Code makes ladders, traces and other tables, and functions that
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from farlink.studies.account import Account, accounts
 from farlink.studies.cache import SimulationCache
 from farlink.studies.expression import Expression
 from farlink.studies.grid import Grid, check
@@ -85,6 +86,8 @@ class Claim(Item):
     shown_by
         Interpretations that show the cause of a difference, because they bring the number closer to
         the published number.
+    accounts
+        Experiments and arithmetic on the number, for a claim whose number is missed.
     """
 
     strength: str = "strong"
@@ -100,6 +103,7 @@ class Claim(Item):
     cause: str = ""
     looks: Sequence[int] = ANALYSES
     shown_by: Sequence[str] = ()
+    accounts: Sequence[Account] = ()
 
 
 @dataclass(frozen=True)
@@ -336,7 +340,7 @@ class Study:
         plan = Plan.of(record, registry.hooks)
         names = {*plan.constants, *plan.measures, *registry.functions}
         causes = _causes(record.get("cause", []))
-        claims = [_claim(_caused(row, causes), names) for row in record.get("claim", [])]
+        claims = _claims(record, causes, plan, names)
         if unused := causes.keys() - {row.get("because") for row in record.get("claim", [])}:
             raise ValueError(f"cause {', '.join(sorted(unused))}: no claim has it")
         known = {row["id"] for part in ("figure", "table") for row in record.get(part, [])}
@@ -443,6 +447,17 @@ def _caused(row: Mapping[str, Any], causes: Mapping[str, str]) -> dict[str, Any]
     if name not in causes:
         raise ValueError(f"claim {row['id']}: the record has no cause {name!r}")
     return {**given, "cause": causes[name]}
+
+
+def _claims(
+    record: Mapping[str, Any], causes: Mapping[str, str], plan: Plan, names: set[str]
+) -> list[Claim]:
+    """Return the claims of a record with their causes and accounts."""
+    rows = record.get("claim", [])
+    ids = {row["id"] for row in rows}
+    of = accounts(record.get("account", []), ids, plan.interpretations.keys(), names)
+    claims = [_claim(_caused(row, causes), names) for row in rows]
+    return [replace(claim, accounts=of.get(claim.id, ())) for claim in claims]
 
 
 def _claim(row: Mapping[str, Any], names: Iterable[str]) -> Claim:

@@ -24,7 +24,7 @@ def show(result: "StudyResult", out: "Sink") -> None:
     """Print a line per claim with its verdict, and a summary of the runs."""
     from rich.text import Text
 
-    from farlink.studies.outcome import count, headline, kind, outcome
+    from farlink.studies.outcome import account_counts, count, headline, kind, outcome
 
     if result.judgements:
         table = _table("claim", "outcome", "strength", "what it hangs on")
@@ -35,6 +35,9 @@ def show(result: "StudyResult", out: "Sink") -> None:
         out.print(table)
         out.print(headline(count(result.judgements)), soft_wrap=True)
         out.print(result.summary, soft_wrap=True)
+        if counts := account_counts(result.judgements):
+            parts = ", ".join(f"{number} {status.value}" for status, number in counts.items())
+            out.print(f"Missed numbers of strong claims: {parts}.", soft_wrap=True)
     out.print(
         f"{result.study.id}, seed {result.seed}, {result.runs} runs of a point"
         f"{', quick' if result.quick else ''}; {result.simulated_runs:,} runs, "

@@ -89,6 +89,12 @@ def _slow_timer(scenario: dict[str, Any]) -> None:
         _agents(tick="400 ms")(scenario)
 
 
+@REGISTRY.hook("slow_timer_350")
+def _slow_timer_350(scenario: dict[str, Any]) -> None:
+    if not _is_lan(scenario):
+        _agents(tick="350 ms")(scenario)
+
+
 @REGISTRY.hook("tick_1s_slow")
 def _tick_1s_slow(scenario: dict[str, Any]) -> None:
     if not _is_lan(scenario):
@@ -100,6 +106,17 @@ def _slow_reno(scenario: dict[str, Any]) -> None:
     down = scenario["links"][1]["down"]
     if not _is_lan(scenario) and not scenario.get("agents") and "channel" in down:
         down["service_time"] = "167 ms"
+
+
+@REGISTRY.hook("other_traffic")
+def _other_traffic(scenario: dict[str, Any]) -> None:
+    """Add a rare packet of other traffic to the mobile host, and slow packets without an agent."""
+    if scenario["flows"][0]["to"] == "chopin":
+        bits_per_s = 60 if _is_lan(scenario) else 40
+        other = {"from": "ravel", "to": "chopin", "app": "cbr", "packet": "100 B"}
+        other |= {"name": "other", "rate": f"{bits_per_s} bit/s", "duration": "3000 s"}
+        scenario["flows"].append(other)
+    _slow_reno(scenario)
 
 
 @REGISTRY.hook("full_duplex")
