@@ -38,6 +38,7 @@ MODULES = {
     "xarray",
     "anywidget",
     "gymnasium",
+    "networkx",
 }
 """Modules that only extras or tests install."""
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from farlink import constellation, files, orbit, recordings
+from farlink import constellation, files, orbit, pictures, recordings
 from farlink.cli import options, text
 from farlink.cli.options import declare
 from farlink.errors import ScenarioError
@@ -46,6 +46,9 @@ def paths(
     ] = True,
     rate: Annotated[str, declare("--rate", "Rate down.", "RATE")] = "100 Mbit/s",
     up_rate: Annotated[str, declare("--up-rate", "Rate up.", "RATE")] = "20 Mbit/s",
+    plot: Annotated[
+        bool, declare("--plot", "Draw maps, and the delay over time, as PNG and SVG in --out.")
+    ] = False,
 ) -> None:
     """Compute the path of least delay over a constellation, as a scenario.
 
@@ -61,8 +64,9 @@ def paths(
     )
     files.check_name(settings.name)
     files.check_directory(out)
+    satellites = _shell(shell, planes)
     (path,) = constellation.paths(
-        _shell(shell, planes),
+        satellites,
         [(_place("--from", first), _place("--to", second))],
         duration=duration,
         step=step,
@@ -73,6 +77,12 @@ def paths(
     recording = path.recording(settings)
     recordings.save(recording, out)
     show(recording, text.console(sys.stdout))
+    if plot:
+        from farlink.plot.style import save
+
+        with pictures.optional("path"):
+            for file in save(constellation.picture(satellites, path), out / "path"):
+                text.line(f"figure: {file}")
     text.line(f"wrote {out}; next: farlink run {out / 'scenario.toml'}")
 
 
