@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from test_emulate import FARLINK, path, pytestmark  # noqa: F401  (skips without
 
 import farlink as fl
 from farlink import emulation
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 BAD = {"loss": 0.002, "duplicate": 0.005, "corrupt": 0.002}
 REORDER = {"probability": 0.01, "delay": "5 ms"}
@@ -49,6 +52,15 @@ def test_checked_data_crosses_a_bad_link(
     report = json.loads(capfd.readouterr().out)
     assert report["correct"] is True
     assert report["bytes"] == 20_000_000
+
+
+def test_a_class_in_python_sends_to_the_kernel(capfd: pytest.CaptureFixture[str]) -> None:
+    endpoints = {"server": f"{EXAMPLES}/cc/reno.py:Reno"}
+    done = emulation.transfer(bad_path(), "2MB", endpoints=endpoints)
+    check(done, endpoints)
+    report = json.loads(capfd.readouterr().out)
+    assert report["correct"] is True
+    assert report["bytes"] == 2_000_000
 
 
 @pytest.mark.long

@@ -44,10 +44,17 @@ def lines(page: str) -> list[list[str]]:
 
 
 def write_files(page: str, folder: Path) -> None:
-    """Write each scenario and sweep whose first line names its file."""
+    """Write each scenario, sweep and class whose first line names its file."""
     text = (DOCS / f"{page}.md").read_text("utf-8")
-    for name, body in re.findall(r"^```toml\n# (\S+\.toml)\n(.*?)^```$", text, re.DOTALL | re.M):
+    named = r"^```(?:toml|python)\n# (\S+\.(?:toml|py))\n(.*?)^```$"
+    for name, body in re.findall(named, text, re.DOTALL | re.M):
         (folder / name).write_text(body, encoding="utf-8")
+
+
+def programs(page: str) -> list[str]:
+    """Return the blocks of Python that are no files."""
+    text = (DOCS / f"{page}.md").read_text("utf-8")
+    return re.findall(r"^```python\n((?!# \S+\.py\n).*?)^```$", text, re.DOTALL | re.M)
 
 
 def fewer(words: list[str]) -> list[str]:
@@ -93,9 +100,15 @@ def test_a_lesson_runs_in_an_empty_folder(
     page: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_files(page, folder)
-    assert lines(page)
+    assert lines(page) or programs(page)
     for words in lines(page):
-        assert code_of(fewer(words)) == 0, f"{words}\n{capsys.readouterr().err}"
+        if words[0] == "emulate":
+            read(typer.main.get_command(commands._application(words)), words)
+        else:
+            assert code_of(fewer(words)) == 0, f"{words}\n{capsys.readouterr().err}"
+    if not lines(page):
+        for program in programs(page):
+            exec(program, {})  # noqa: S102 (the block of the page)
 
 
 @pytest.mark.parametrize("page", [page for page in GUIDES if lines(page)])
