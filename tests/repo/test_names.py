@@ -22,7 +22,7 @@ SUFFIXES = (".rs", ".py", ".toml", ".md", ".lock")
 # Files made by a run or a reader, and files of other programs.
 ELSEWHERE = re.compile(
     r"(?:\./)?(?:farlink-out|demo|results|\.venv|target)(?:/|$)"
-    r"|(?:satellite|moving|a|link|path|figure|recording|scenario)\.toml"
+    r"|(?:satellite|moving|a|link|path|figure|recording|scenario)\.toml|mine\.py"
 )
 
 
