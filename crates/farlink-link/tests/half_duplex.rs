@@ -3,7 +3,7 @@
 
 use farlink_channel::Channel;
 use farlink_link::{Arrival, Due, Link, LinkConfig, Links, Offered, Outcome, QueueLimit, Simplex};
-use farlink_tcp::{Body, Instant, Interval, Priority, Segment};
+use farlink_tcp::{Body, Dscp, Instant, Interval, Segment};
 use farlink_wire::{Direction, FlowId, LinkId, NodeId, Packet, Packets, Payload};
 use proptest::prelude::*;
 
@@ -45,11 +45,7 @@ fn packet(offer: &Offer) -> Packet {
             NodeId(1),
             Payload::Tcp(Segment {
                 body: Body::of_len(offer.len - 40),
-                priority: if offer.low {
-                    Priority::Low
-                } else {
-                    Priority::Normal
-                },
+                dscp: if offer.low { Dscp::LE } else { Dscp::DEFAULT },
                 ..Segment::default()
             }),
         )

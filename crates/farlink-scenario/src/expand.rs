@@ -5,6 +5,7 @@ use farlink_small::Map;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use farlink_tcp::Dscp;
 use farlink_tcp::config::Config;
 
 use super::agent::{self, AgentSpec, ExpandedAgent};
@@ -716,6 +717,7 @@ fn one_flow(
                 duration: flow.duration.map(|time| time.0),
                 opens,
                 ip,
+                dscp: flow.dscp.map_or(Dscp::DEFAULT, |dscp| dscp.0),
                 dont_fragment: flow.dont_fragment,
                 reassembly_timeout,
                 sender,

@@ -12,9 +12,9 @@ use super::handoff::ExpandedHandoff;
 use super::queue::QueueSpec;
 use super::trace::RatePlan;
 use farlink_channel::fec::BlockCode;
-use farlink_tcp::IpVersion;
 use farlink_tcp::config::Config;
 use farlink_tcp::time::Interval;
+use farlink_tcp::{Dscp, IpVersion};
 use farlink_wire::fragment::Mtu;
 use farlink_wire::rfc1144;
 use std::sync::Arc;
@@ -126,6 +126,8 @@ pub struct ExpandedFlow {
     pub opens: Opener,
     /// IP version of the flow's packets.
     pub ip: IpVersion,
+    /// Diffserv codepoint of the flow's packets, in both directions.
+    pub dscp: Dscp,
     /// Set if routers may not fragment the flow's packets.
     pub dont_fragment: bool,
     /// Time for which hosts keep the fragments of an incomplete packet.

@@ -7,6 +7,7 @@ use super::checks::{LONGEST_RUN, SHORTEST, ZERO};
 use super::distribution::{
     DistributionName, SizeDistribution, TimeDistribution, TimeDistributionTable,
 };
+use super::dscp::DscpSpec;
 use super::table::table;
 use super::tcp::TcpSpec;
 use super::units::{Rate, Size, Time};
@@ -119,6 +120,10 @@ table! {
         stagger: Time;
         /// IP version of the flow's packets; by default the scenario's.
         ip?: IpName;
+        /// Diffserv codepoint of the flow's packets in both directions, a name ("EF", "AF41", "CS1",
+        /// "LE") or a number. The discipline "cake" reads it, and packets with "LE" have low
+        /// priority. Dummy segments of "peach" keep LE. The default is 0.
+        dscp?: DscpSpec;
         /// Forbid routers to fragment this flow's packets (DF). Routers then drop packets that are
         /// too long: a TCP is notified of the path MTU (RFC 1191), and datagrams are lost. If
         /// false, routers fragment. With `ip = "v6"` routers never fragment. A sender of datagrams

@@ -21,6 +21,7 @@ mod decode;
 mod defaults;
 mod discipline;
 mod distribution;
+mod dscp;
 mod error;
 mod expand;
 mod expanded;

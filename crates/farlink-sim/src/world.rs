@@ -38,7 +38,7 @@ use crate::xtp::XtpFlow;
 use farlink_channel::DropCause;
 use farlink_link::{Due, Links, Outcome};
 use farlink_small::Map;
-use farlink_tcp::{Event as TcpEvent, FastOpenCache, Instant};
+use farlink_tcp::{Dscp, Event as TcpEvent, FastOpenCache, Instant};
 use farlink_wire::{
     ById, FlowId, HOST_TTL, Head, Id, Ip, LinkId, NodeId, Packet, PacketId, Packets, Payload,
 };
@@ -160,6 +160,8 @@ pub(crate) struct FlowHot {
     pub(crate) sender_opens: bool,
     /// IP version and header length of the flow's packets.
     pub(crate) ip: Ip,
+    /// Diffserv codepoint of the flow's packets.
+    pub(crate) dscp: Dscp,
     /// Set if the program opens several connections in turn.
     pub(crate) reopens: bool,
     /// Number of ends that still expect data; the flow is complete at 0.
@@ -178,6 +180,7 @@ impl FlowHot {
             ident,
             ttl: HOST_TTL,
             ip: self.ip,
+            dscp: self.dscp,
         }
     }
 
@@ -694,7 +697,7 @@ mod tests {
     fn hot_flow_structs_keep_their_sizes() {
         assert_eq!((size_of::<Transit>(), align_of::<Transit>()), (64, 64));
         assert_eq!(size_of::<FlowCounters>(), 128);
-        assert_eq!(size_of::<FlowHot>(), 4);
+        assert_eq!(size_of::<FlowHot>(), 5);
         assert_eq!((size_of::<End>(), align_of::<End>()), (960, 64));
         assert_eq!(std::mem::offset_of!(End, conn), 48);
     }

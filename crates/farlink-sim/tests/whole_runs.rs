@@ -18,6 +18,7 @@ mod common;
 mod contention;
 mod conversations;
 mod delay_controls;
+mod diffserv;
 mod disciplines;
 mod ecn;
 mod fast_open;

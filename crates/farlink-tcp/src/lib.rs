@@ -60,7 +60,7 @@ pub use fast_open::{Extra, FastOpenCache, FastOpenCookie};
 pub use ip::IpVersion;
 pub use limit::{Limit, LimitTimes};
 pub use phase::{Phase, PhaseTimes};
-pub use priority::Priority;
+pub use priority::{Dscp, Priority};
 pub use reason::Reason;
 pub use record::{Mark, Record, Stats};
 pub use ring::Ring;

@@ -2,7 +2,7 @@
 
 use crate::ecn::{AccEcnOption, Ecn};
 use crate::fast_open::Extra;
-use crate::priority::Priority;
+use crate::priority::Dscp;
 use crate::seq::Seq;
 use crate::snack::ScpsCapabilities;
 use std::ops::{Deref, DerefMut};
@@ -444,8 +444,8 @@ pub struct Segment {
     pub window: u16,
     /// ECN field of the segment's IP header (RFC 3168, 5).
     pub ecn: Ecn,
-    /// Class of service in the segment's IP header (RFC 2474, RFC 8622).
-    pub priority: Priority,
+    /// Diffserv codepoint in the segment's IP header (RFC 2474).
+    pub dscp: Dscp,
     /// Bit AE of the header (RFC 9768, 3.1.1), with CWR and ECE the three bits of Accurate ECN.
     pub ae: bool,
     /// Marks a dummy segment, or the ACK of one, by a reserved bit of the header (Akyildiz,

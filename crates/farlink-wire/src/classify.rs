@@ -149,14 +149,6 @@ fn word(bytes: &[u8]) -> u32 {
 }
 
 impl Packet {
-    /// Returns the Diffserv codepoint.
-    pub fn dscp(&self) -> u8 {
-        match &self.payload {
-            Payload::Raw(raw) => raw.class() >> 2,
-            Payload::Tcp(_) | Payload::Udp(_) => self.priority().dscp(),
-        }
-    }
-
     /// Returns a number for the source host and one for the destination host: node numbers in the
     /// simulator, and hashes of foreign addresses for a packet of a real program.
     pub fn hosts(&self) -> [u64; 2] {

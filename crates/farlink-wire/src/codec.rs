@@ -4,7 +4,7 @@
 use crate::fragment::Piece;
 use crate::packet::{Ip, Packet, Payload};
 use etherparse::{IpNumber, TcpHeader, TcpSlice, UdpHeader};
-use farlink_tcp::{Body, Ecn, Flags, IpVersion, Options, Priority, Segment, Seq};
+use farlink_tcp::{Body, Dscp, Ecn, Flags, IpVersion, Options, Segment, Seq};
 
 mod accecn;
 mod address;
@@ -139,7 +139,7 @@ pub fn write_headers(packet: &mut Packet, header: &[u8]) {
     packet.ttl = header[8];
     let tcp = &header[usize::from(header[0] & 15) * 4..];
     segment.ecn = Ecn::from_bits(header[1]);
-    segment.priority = Priority::from_dscp(header[1] >> 2);
+    segment.dscp = Dscp::new(header[1] >> 2);
     segment.seq = Seq(word(&tcp[4..]));
     segment.ack = Seq(word(&tcp[8..]));
     segment.dummy = tcp[12] & DUMMY != 0;
@@ -241,7 +241,7 @@ fn read(
         flags: Flags(payload[13]),
         window: tcp.window_size(),
         ecn: Ecn::from_bits(class),
-        priority: Priority::from_dscp(class >> 2),
+        dscp: Dscp::new(class >> 2),
         dummy: payload[12] & DUMMY != 0,
         ae: payload[12] & AE != 0,
         // Malformed options of a damaged segment are ignored.

@@ -5,7 +5,7 @@ use crate::fragment::{FRAGMENT_HEADER_LEN, Mtu, Piece, write_fragment_fields};
 use crate::id::{FlowId, NodeId};
 use crate::ipv6;
 use crate::xtp::{Content, Pdu};
-use farlink_tcp::{Body, Ecn, Instant, Interval, IpVersion, Priority, Segment};
+use farlink_tcp::{Body, Dscp, Ecn, Instant, Interval, IpVersion, Priority, Segment};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Protocol number of TCP.
@@ -56,6 +56,8 @@ pub struct Head {
     pub ttl: u8,
     /// IP header.
     pub ip: Ip,
+    /// Diffserv codepoint of the flow. The codepoint of a segment that has one precedes it.
+    pub dscp: Dscp,
 }
 
 /// IP header of a packet: its version, and whether routers may fragment the packet. The
@@ -131,6 +133,8 @@ pub struct Datagram {
     pub dst_port: u16,
     /// ECN field of the datagram's IP header.
     pub ecn: Ecn,
+    /// Diffserv codepoint of the datagram's IP header.
+    pub dscp: Dscp,
     /// Number of the datagram within its flow, used by the simulator. A real program would send the
     /// number in the body.
     pub number: u64,
@@ -529,6 +533,7 @@ impl Packet {
             ident,
             ttl,
             ip,
+            dscp: _,
         } = head;
         (self.src, self.dst, self.flow) = (src, dst, flow);
         (self.from_opener, self.ident, self.ttl) = (from_opener, ident, ttl);
@@ -583,14 +588,20 @@ impl Packet {
         }
     }
 
+    /// Returns the Diffserv codepoint of the IP header.
+    #[inline]
+    pub fn dscp(&self) -> Dscp {
+        match &self.payload {
+            Payload::Tcp(segment) => segment.dscp,
+            Payload::Udp(datagram) => datagram.dscp,
+            Payload::Raw(raw) => Dscp::new(raw.class() >> 2),
+        }
+    }
+
     /// Returns the class of service in the IP header.
     #[inline]
     pub fn priority(&self) -> Priority {
-        match &self.payload {
-            Payload::Tcp(segment) => segment.priority,
-            Payload::Udp(_) => Priority::Normal,
-            Payload::Raw(raw) => Priority::from_dscp(raw.class() >> 2),
-        }
+        self.dscp().priority()
     }
 
     /// Returns the ECN field of the packet's IP header.

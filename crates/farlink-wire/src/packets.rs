@@ -3,7 +3,7 @@
 
 use crate::id::{ById, FlowId, NodeId, PacketId};
 use crate::packet::{Head, Packet, Payload};
-use farlink_tcp::{Priority, Segment};
+use farlink_tcp::{Dscp, Priority, Segment};
 use std::ops::Index;
 
 /// Fields of a packet that are read at every hop. They are stored apart from the packet, because
@@ -51,7 +51,7 @@ impl Label {
     #[inline(always)] // called for each packet
     fn of_segment(head: Head, segment: &Segment) -> Self {
         let body = segment.body.len();
-        let low = segment.priority == Priority::Low;
+        let low = segment.dscp == Dscp::LE;
         Self {
             dst: head.dst,
             ip_len: head.ip.header_len() + segment.header_len() + body,
@@ -252,7 +252,11 @@ impl Draft<'_> {
     #[inline(always)] // called for each packet
     pub fn send(mut self, head: Head) -> (PacketId, Label) {
         self.free.pop();
-        let label = Label::of_segment(head, self.segment());
+        let segment = self.segment();
+        if head.dscp != Dscp::DEFAULT && segment.dscp == Dscp::DEFAULT {
+            segment.dscp = head.dscp;
+        }
+        let label = Label::of_segment(head, segment);
         self.packet.set_head(head);
         *self.label = label;
         (self.id, label)
@@ -288,11 +292,11 @@ mod tests {
             (9, true, 4),
             (9, false, u32::MAX),
         ] {
-            for priority in [Priority::Normal, Priority::Low] {
+            for dscp in [Dscp::DEFAULT, Dscp::LE, Dscp::new(46)] {
                 let mut draft = packets.draft();
                 let segment = draft.segment();
                 segment.body = Body::of_len(len);
-                (segment.dummy, segment.priority) = (dummy, priority);
+                (segment.dummy, segment.dscp) = (dummy, dscp);
                 let (id, label) = draft.send(Head {
                     dst: NodeId(7),
                     flow: FlowId(flow),
@@ -311,11 +315,11 @@ mod tests {
     #[test]
     fn send_ahead_applies_once_and_keeps_priority() {
         let mut packets = Packets::default();
-        for priority in [Priority::Normal, Priority::Low] {
+        for dscp in [Dscp::DEFAULT, Dscp::LE] {
             let mut draft = packets.draft();
-            draft.segment().priority = priority;
+            draft.segment().dscp = dscp;
             let (id, _) = draft.send(Head::default());
-            let low = priority == Priority::Low;
+            let low = dscp == Dscp::LE;
             assert!(packets.label(id).is_low() == low && !packets.takes_ahead(id));
             packets.send_ahead(id);
             packets.send_ahead(id);

@@ -183,7 +183,7 @@ mod tests {
     use crate::codec::decode;
     use crate::id::{FlowId, NodeId};
     use crate::packet::Payload;
-    use farlink_tcp::{Body, Ecn, Flags, Options, Priority, Segment, Seq, Timestamps};
+    use farlink_tcp::{Body, Dscp, Ecn, Flags, Options, Segment, Seq, Timestamps};
 
     fn packet(len: u32) -> Packet {
         Packet {
@@ -199,7 +199,7 @@ mod tests {
                     ack: Seq(1),
                     flags: Flags::ACK.with(Flags::PSH),
                     ecn: Ecn::NotEct,
-                    priority: Priority::Normal,
+                    dscp: Dscp::DEFAULT,
                     dummy: false,
                     ae: false,
                     window: 65_535,

@@ -45,6 +45,7 @@ pub(super) fn add(
         world.hot.push(FlowHot {
             sender_opens,
             ip: Ip::new(flow.ip, flow.dont_fragment),
+            dscp: flow.dscp,
             reopens: program.reopens(),
             ends_pending: program.completions(),
         });
@@ -102,7 +103,7 @@ fn add_datagrams(scenario: &Expanded, streams: &Streams, world: &mut World) {
             FlowId((world.flows.len() + index) as u32),
             nodes(flow),
             udp_ports(number),
-            Ip::new(flow.ip, flow.dont_fragment),
+            (Ip::new(flow.ip, flow.dont_fragment), flow.dscp),
             spec,
             streams.stream(&format!("flow/{}/on-off", flow.name)),
             Instant::ZERO + flow.start,
@@ -122,7 +123,7 @@ fn add_over_xtp(scenario: &Expanded, world: &mut World) {
             FlowId((world.flows.len() + before) as u32),
             nodes(flow),
             udp_ports(number),
-            Ip::new(flow.ip, flow.dont_fragment),
+            (Ip::new(flow.ip, flow.dont_fragment), flow.dscp),
             &spec,
             Instant::ZERO + flow.start,
         ));

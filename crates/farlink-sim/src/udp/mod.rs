@@ -5,7 +5,7 @@ mod source;
 
 use crate::scenario::UdpSpec;
 use farlink_channel::rng::Stream;
-use farlink_tcp::{Body, Instant};
+use farlink_tcp::{Body, Dscp, Instant};
 use farlink_wire::{Datagram, FlowId, Ip, NodeId, Packet, Payload};
 use sink::Sink;
 use source::Source;
@@ -20,6 +20,7 @@ pub(crate) struct UdpFlow {
     ports: (u16, u16),
     /// IP header of the datagrams.
     ip: Ip,
+    dscp: Dscp,
     pub(crate) source: Source,
     pub(crate) sink: Sink,
     /// Number of datagrams in flight, with duplicates.
@@ -35,7 +36,7 @@ impl UdpFlow {
         id: FlowId,
         (from, to): (NodeId, NodeId),
         ports: (u16, u16),
-        ip: Ip,
+        (ip, dscp): (Ip, Dscp),
         spec: UdpSpec,
         stream: Stream,
         start: Instant,
@@ -46,6 +47,7 @@ impl UdpFlow {
             to,
             ports,
             ip,
+            dscp,
             source: Source::new(spec, stream, start),
             sink: Sink::default(),
             under_way: 0,
@@ -84,6 +86,7 @@ impl UdpFlow {
                 dst_port: self.ports.1,
                 number,
                 sent_at: now,
+                dscp: self.dscp,
                 body: Body::of_len(self.source.packet()),
                 ..Datagram::default()
             }),

@@ -7,7 +7,7 @@ use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
 use farlink_agent::{Action, Agent, Crossing, Injection, LinkEvent, Out, Tag, Verdict, View};
 use farlink_channel::DropCause;
-use farlink_tcp::{Instant, Notice, Reason};
+use farlink_tcp::{Dscp, Instant, Notice, Reason};
 use farlink_wire::{ById, Direction, LinkId, NodeId, Packet, PacketId, Payload, icmp};
 
 impl World {
@@ -341,7 +341,14 @@ impl World {
         self.agents.injected += 1;
         self.agents.all[number].injected += 1;
         let (reason, again) = injection.why;
-        let packet = self.make_packet(injection.packet, reason, again);
+        let mut packet = injection.packet;
+        if let Payload::Tcp(segment) = &mut packet.payload
+            && segment.dscp == Dscp::DEFAULT
+            && let Some(flow) = self.hot.get(packet.flow)
+        {
+            segment.dscp = flow.dscp;
+        }
+        let packet = self.make_packet(packet, reason, again);
         if injection.ahead {
             self.packets.send_ahead(packet);
         }

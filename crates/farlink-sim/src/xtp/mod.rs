@@ -8,7 +8,7 @@ mod receiver;
 mod sender;
 
 use crate::scenario::XtpSpec;
-use farlink_tcp::{Body, Instant, Stats};
+use farlink_tcp::{Body, Dscp, Instant, Stats};
 use farlink_wire::xtp::{Content, Pdu};
 use farlink_wire::{Datagram, FlowId, Ip, NodeId, Packet, Payload};
 use receiver::Receiver;
@@ -24,6 +24,7 @@ pub(crate) struct XtpFlow {
     ports: (u16, u16),
     /// IP header of its packets.
     ip: Ip,
+    dscp: Dscp,
     size: u64,
     sender: Sender,
     receiver: Receiver,
@@ -44,7 +45,7 @@ impl XtpFlow {
         id: FlowId,
         (from, to): (NodeId, NodeId),
         ports: (u16, u16),
-        ip: Ip,
+        (ip, dscp): (Ip, Dscp),
         spec: &XtpSpec,
         start: Instant,
     ) -> Self {
@@ -54,6 +55,7 @@ impl XtpFlow {
             to,
             ports,
             ip,
+            dscp,
             size: spec.size,
             sender: Sender::new(spec, start),
             receiver: Receiver::new(spec.window, spec.packet),
@@ -100,6 +102,7 @@ impl XtpFlow {
             dst_port,
             number,
             sent_at: now,
+            dscp: self.dscp,
             body: Body::of_len(pdu.wire_len()),
             xtp: Some(Box::new(Pdu {
                 key: u64::from(self.id.0) + 1,

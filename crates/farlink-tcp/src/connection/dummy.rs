@@ -6,7 +6,7 @@
 
 use super::{Connection, State};
 use crate::config::DummyReply;
-use crate::priority::Priority;
+use crate::priority::Dscp;
 use crate::reason::Reason;
 use crate::record::Record;
 use crate::segment::{Flags, Segment};
@@ -74,7 +74,7 @@ impl Connection {
             ack: self.rx.ack(),
             window: self.rx.advertise(),
             options: self.timestamps_option(now, true),
-            priority: Priority::Low,
+            dscp: Dscp::LE,
             dummy: true,
             ..Segment::default()
         }

@@ -5,7 +5,7 @@ use crate::config::{Eln, SnackForm};
 use crate::congestion::Feedback;
 use crate::ecn::Ecn;
 use crate::fast_open::Extra;
-use crate::priority::Priority;
+use crate::priority::Dscp;
 use crate::reason::Reason;
 use crate::receive::AckNeed;
 use crate::record::Record;
@@ -291,7 +291,7 @@ impl Connection {
             self.write_count(room == u32::MAX, out);
         }
         out.ecn = ecn;
-        out.priority = Priority::Normal;
+        out.dscp = Dscp::DEFAULT;
         out.dummy = false;
     }
 

@@ -4,8 +4,8 @@
 use super::chance::Chance;
 use super::setup::{self, COOKIE};
 use farlink_tcp::{
-    Body, Config, Connection, Ecn, Extra, FastOpenCache, FastOpenCookie, Flags, Instant, Interval,
-    IpVersion, LossCause, Notice, Offset, Options, Priority, SackBlock, ScpsCapabilities, Segment,
+    Body, Config, Connection, Dscp, Ecn, Extra, FastOpenCache, FastOpenCookie, Flags, Instant,
+    Interval, IpVersion, LossCause, Notice, Offset, Options, SackBlock, ScpsCapabilities, Segment,
     Seq, Snack, State, Timestamps,
 };
 use std::num::NonZeroU16;
@@ -176,7 +176,7 @@ impl Victim {
             flags,
             ecn: Ecn::default(),
             ae: false,
-            priority: Priority::Normal,
+            dscp: Dscp::DEFAULT,
             dummy: false,
             window: 8_000,
             options,
@@ -293,7 +293,7 @@ impl Victim {
             flags,
             ecn: Ecn::from_bits(chance.within(0, 3) as u8),
             ae: chance.flip(),
-            priority: Priority::from_dscp(chance.within(0, 2) as u8),
+            dscp: Dscp::new(chance.within(0, 2) as u8),
             dummy: chance.per_mille(100),
             window,
             options,

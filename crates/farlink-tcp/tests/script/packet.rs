@@ -2,7 +2,7 @@
 
 use super::options::number;
 use farlink_tcp::{
-    AccEcnOption, Body, Ecn, Extra, FastOpenCookie, FieldOrder, Flags, Priority, SackBlock,
+    AccEcnOption, Body, Dscp, Ecn, Extra, FastOpenCookie, FieldOrder, Flags, SackBlock,
     ScpsCapabilities, Segment, Seq, Snack, Timestamps,
 };
 use std::fmt::Write as _;
@@ -135,13 +135,9 @@ impl Packet {
         Ok(packet)
     }
 
-    /// Returns the class of service: low for dummies and their ACKs.
-    fn class(&self) -> Priority {
-        if self.dummy {
-            Priority::Low
-        } else {
-            Priority::Normal
-        }
+    /// Returns the Diffserv codepoint: LE for dummies and their ACKs.
+    fn dscp(&self) -> Dscp {
+        if self.dummy { Dscp::LE } else { Dscp::DEFAULT }
     }
 
     /// Builds the segment of this packet.
@@ -168,7 +164,7 @@ impl Packet {
             flags: self.flags,
             ae: self.ae,
             ecn: self.ecn,
-            priority: self.class(),
+            dscp: self.dscp(),
             dummy: self.dummy,
             window: self.window.ok_or("a packet that arrives needs win")?,
             options: farlink_tcp::Options::from(timestamps).with(farlink_tcp::RareOptions {
@@ -212,7 +208,7 @@ impl Packet {
             && self.len == segment.body.len()
             && self.ecn == segment.ecn
             && self.dummy == segment.dummy
-            && self.class() == segment.priority
+            && self.dscp() == segment.dscp
             && self
                 .ack
                 .is_none_or(|ack| numbering.receiver.at(u64::from(ack)) == segment.ack)

@@ -4,8 +4,8 @@ use super::options::interval;
 use super::packet::{Numbering, Packet, show};
 use super::{Check, Failure, Line, Relation, Script, Seconds, Step, Time};
 use farlink_tcp::{
-    AccEcnOption, Connection, Ecn, FastOpenCache, FastOpenCookie, FieldOrder, Flags, Instant,
-    Interval, Notice, Priority, Segment, Seq, Timestamps,
+    AccEcnOption, Connection, Dscp, Ecn, FastOpenCache, FastOpenCookie, FieldOrder, Flags, Instant,
+    Interval, Notice, Segment, Seq, Timestamps,
 };
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -304,7 +304,7 @@ impl Player<'_> {
             },
             ecn: Ecn::NotEct,
             ae: false,
-            priority: Priority::Normal,
+            dscp: Dscp::DEFAULT,
             dummy: false,
             window,
             options,

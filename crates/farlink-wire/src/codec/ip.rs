@@ -27,7 +27,7 @@ pub(super) fn write_header(
     protocol: IpNumber,
     out: &mut Vec<u8>,
 ) -> Result<Sum16BitWords, WireError> {
-    let (whole, class) = (packet.whole_len(), packet.priority().dscp());
+    let (whole, class) = (packet.whole_len(), packet.dscp().bits());
     match (packet.ip, addresses.src, addresses.dst) {
         (Ip::V4 | Ip::V4Whole, IpAddr::V4(src), IpAddr::V4(dst)) => {
             if whole > MAX_IPV4_LEN {

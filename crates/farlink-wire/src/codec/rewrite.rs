@@ -24,7 +24,7 @@ pub fn rewrite(raw: &mut Raw, old: &Segment, new: &Segment) -> Result<(), WireEr
         let words = (header.len() - ip) / 4;
         header[ip + 12] = header[ip + 12] & 0x0f | (words as u8) << 4;
     }
-    let class = new.priority.dscp() << 2 | new.ecn.bits();
+    let class = new.dscp.bits() << 2 | new.ecn.bits();
     if raw.is_ipv6() {
         header[0] = 0x60 | class >> 4;
         header[1] = class << 4 | header[1] & 0x0f;
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::id::{FlowId, NodeId};
     use crate::packet::{Ip, Packet, Payload};
-    use farlink_tcp::{Body, Ecn, Flags, Priority, Seq, Timestamps};
+    use farlink_tcp::{Body, Dscp, Ecn, Flags, Seq, Timestamps};
 
     fn segment() -> Segment {
         Segment {
@@ -118,7 +118,7 @@ mod tests {
             let mut expected = segment();
             expected.options.eln = true;
             (expected.window, expected.ack) = (1000, Seq(u32::MAX));
-            (expected.ecn, expected.priority) = (Ecn::Ce, Priority::Low);
+            (expected.ecn, expected.dscp) = (Ecn::Ce, Dscp::new(46));
             rewrite(&mut raw, &segment(), &expected).unwrap();
             let (fields, read) = decode(raw.bytes()).unwrap();
             assert_eq!(

@@ -122,7 +122,7 @@ fn packet() -> impl Strategy<Value = Packet> {
                         ack: Seq(ack),
                         flags: Flags(flags),
                         ecn: Ecn::from_bits(ecn),
-                        priority: Priority::from_dscp(ecn >> 7),
+                        dscp: Dscp::new(ecn >> 2),
                         dummy: ecn & 0x40 != 0,
                         ae: ecn & 0x20 != 0,
                         window,
@@ -342,15 +342,15 @@ fn dummy_sets_the_reserved_bit() {
 #[test]
 fn lower_effort_is_in_the_upper_bits_of_type_of_service() {
     let (mut packet, _) = syn();
-    segment_mut(&mut packet).priority = Priority::Low;
+    segment_mut(&mut packet).dscp = Dscp::LE;
     packet.set_ecn(Ecn::Ect0);
     let mut bytes = bytes_of(&packet);
     // RFC 8622, 5: codepoint 000001, followed by the two bits of ECN.
     assert_eq!(bytes[1], 0b0000_0110);
-    // All other codepoints are classes that farlink does not model.
+    // Expedited forwarding is 101110.
     bytes[1] = 0b1011_1010;
     mend(&mut bytes);
-    assert_eq!(decode(&bytes).unwrap().1.priority, Priority::Normal);
+    assert_eq!(decode(&bytes).unwrap().1.dscp, Dscp::new(46));
 }
 
 #[test]

@@ -88,7 +88,7 @@ impl Cake {
         let filters = self.config.ack_filter != AckFilter::No;
         Labels {
             hosts: packet.hosts(),
-            dscp: packet.dscp(),
+            dscp: packet.dscp().bits(),
             ack: filters.then(|| AckHeader::of(packet)).flatten(),
         }
     }

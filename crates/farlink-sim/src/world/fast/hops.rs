@@ -14,7 +14,7 @@ use crate::world::World;
 use crate::xtp::XtpFlow;
 use farlink_channel::DropCause;
 use farlink_tcp::congestion::sends_dummies;
-use farlink_tcp::{Instant, Priority};
+use farlink_tcp::{Dscp, Instant, Priority};
 use farlink_wire::{ById, LinkId, NodeId, PacketId};
 
 /// Source or destination of a link's packets.
@@ -46,7 +46,7 @@ impl World {
         // The departure of a low-priority packet depends on later arrivals.
         let low = |flow: &ExpandedFlow| {
             let ends = [&flow.sender, &flow.receiver];
-            ends.iter().any(|end| sends_dummies(&end.congestion))
+            flow.dscp == Dscp::LE || ends.iter().any(|end| sends_dummies(&end.congestion))
         };
         if !self.nobody_moves() || !self.crosses_no_agent() || scenario.flows.iter().any(low) {
             return;

@@ -7,7 +7,7 @@ use crate::id::NodeId;
 use crate::packet::{Datagram, Payload, Raw};
 use crate::xtp::Pdu;
 use etherparse::{Ipv6FragmentHeaderSlice, Ipv6HeaderSlice, TcpSlice, UdpSlice};
-use farlink_tcp::{Body, Ecn, Flags, Priority, Segment, Seq};
+use farlink_tcp::{Body, Dscp, Ecn, Flags, Priority, Segment, Seq};
 
 fn packet(payload: Payload) -> Packet {
     Packet {
@@ -25,7 +25,7 @@ fn segment() -> Segment {
         seq: Seq(1),
         flags: Flags::ACK,
         ecn: Ecn::Ect0,
-        priority: Priority::Low,
+        dscp: Dscp::LE,
         body: Body::of_bytes(b"odd"),
         ..Segment::default()
     }
@@ -53,10 +53,7 @@ fn segment_is_encoded_with_ipv6_header_and_checksum() {
     let ip = Ipv6HeaderSlice::from_slice(&bytes).unwrap().to_header();
     assert_eq!((ip.payload_length, ip.hop_limit), (23, 61));
     assert_eq!(ip.next_header, IpNumber::TCP);
-    assert_eq!(
-        ip.traffic_class,
-        Priority::Low.dscp() << 2 | Ecn::Ect0.bits()
-    );
+    assert_eq!(ip.traffic_class, Dscp::LE.bits() << 2 | Ecn::Ect0.bits());
     assert_eq!(
         ip.source_addr(),
         "fd66:6172:6c6b::1".parse::<std::net::Ipv6Addr>().unwrap()
