@@ -80,6 +80,8 @@ def of_scenario(scenario: Mapping[str, Any]) -> dict[str, str]:
     for tcp in filter(None, scenario.get("resolved_tcp", [])):  # A datagram flow has no TCP.
         entries |= of_text(variants[tcp["variant"]], tcp["variant"])
         entries |= _of_part(f"profile {tcp.get('profile', 'rfc')}")
+        if tcp.get("resume_cwnd", "off") != "off":
+            entries |= _of_part("tcp resume")
     return entries
 
 

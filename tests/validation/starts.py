@@ -1,4 +1,4 @@
-"""Tables of docs/tcp/starting.md: 100 MB over GEO, nine ways to start.
+"""Tables of docs/tcp/starting.md: 100 MB over GEO, sixteen ways to start.
 
 .venv/bin/python tests/validation/starts.py
 
@@ -16,9 +16,19 @@ __all__ = ["SIZES", "WAYS", "scenario"]
 
 SIZES = (1, 10, 100)
 PACED = {"tcp.pacing": "true", "tcp.pacing_ca_ratio": "10"}
+WINDOWS = {f"tcp.{key}": "64 MiB" for key in ("send_buffer", "receive_window")}
+SPLIT = "split at the gateway, Hybla over the satellite"
+
+
+def resume(megabytes: float) -> dict[str, str]:
+    """Return the keys of Careful Resume with a saved window of `megabytes`; the BDP has 3.75."""
+    return {"tcp.resume.cwnd": f"{megabytes} MB", "tcp.resume.rtt": "600 ms"}
+
+
 WAYS: dict[str, tuple[str, dict[str, str]]] = {
     "cubic, 10 segments": ("cubic", {}),
     "cubic, 3 segments": ("cubic", {"tcp.initial_window": "3"}),
+    "cubic, 32 segments": ("cubic", {"tcp.initial_window": "32"}),
     "cubic, paced slow start": ("cubic", PACED),
     "cubic, HyStart": ("cubic", {"tcp.slow_start": "hystart"}),
     "cubic, HyStart++": ("cubic", {"tcp.slow_start": "hystart++"}),
@@ -26,23 +36,39 @@ WAYS: dict[str, tuple[str, dict[str, str]]] = {
     "cubic, SEARCH and paced": ("cubic", {"tcp.slow_start": "search", **PACED}),
     "hybla, SEARCH": ("hybla", {"tcp.slow_start": "search"}),
     "bbr": ("bbr", {}),
+    "cubic, resumes the path as it is": ("cubic", resume(3.75)),
+    "cubic, resumes, the rate has doubled since": ("cubic", resume(1.875)),
+    "cubic, resumes, the rate has halved since": ("cubic", resume(7.5)),
+    "cubic, resumes, a quarter of the rate is left": ("cubic", resume(15)),
+    "cubic, resumes and SEARCH": ("cubic", {"tcp.slow_start": "search", **resume(3.75)}),
+    SPLIT: ("cubic", {}),
 }
 RUNS = 5
 
 
-def scenario(size: int, queue: int, jitter: str | None) -> dict[str, Any]:
-    """Return a download of `size` MB over GEO, with exponential jitter of this mean if any."""
+def scenario(size: int, queue: int, jitter: str | None, *, split: bool = False) -> dict[str, Any]:
+    """Return a download of `size` MB over GEO, with exponential jitter of this mean if any.
+
+    With `split` the connection ends at a gateway, 1 ms from the server.
+    """
     down: dict[str, Any] = {"rate": "50 Mbit/s", "delay": "300 ms", "queue": {"packets": queue}}
     if jitter:
         down["channel"] = {"jitter": {"distribution": "exponential", "mean": jitter}}
     up = {"rate": "10 Mbit/s", "delay": "300 ms"}
-    return {
+    near = "gateway" if split else "server"
+    tree: dict[str, Any] = {
         "name": "starts",
-        "links": [{"name": "satellite", "between": ["server", "client"], "down": down, "up": up}],
+        "links": [{"name": "satellite", "between": [near, "client"], "down": down, "up": up}],
         "flows": [
             {"name": "download", "from": "server", "to": "client", "size": f"{size} MB"}
         ],
     }  # fmt: skip
+    if split:
+        wired = {"rate": "1 Gbit/s", "delay": "1 ms"}
+        link = {"name": "wired", "between": ["server", "gateway"], "down": wired, "up": wired}
+        tree["links"].append(link)
+        tree["agents"] = [{"at": "gateway", "wireless": "satellite", "kind": "pepsal"}]
+    return tree
 
 
 def cell(result: fl.Result, metric: str) -> str:
@@ -57,10 +83,15 @@ def main() -> None:
         sys.stdout.write("| start | 1 MB | 10 MB | 100 MB | retransmitted segments |\n")
         sys.stdout.write("| --- | --- | --- | --- | --- |\n")
         for name, (tcp, keys) in WAYS.items():
-            keys = {"tcp.send_buffer": "64 MiB", "tcp.receive_window_max": "64 MiB", **keys}
+            keys = {**WINDOWS, **keys}
             runs = RUNS if jitter else 1
             results = [
-                fl.run(scenario(size, queue, jitter), tcp=tcp, runs=runs, overrides=keys)
+                fl.run(
+                    scenario(size, queue, jitter, split=name == SPLIT),
+                    tcp=tcp,
+                    runs=runs,
+                    overrides=keys,
+                )
                 for size in SIZES
             ]
             cells = [cell(result, "duration") for result in results]

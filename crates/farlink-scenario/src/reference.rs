@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use farlink_tcp::config::RtoAlgorithm;
+use farlink_tcp::config::{RtoAlgorithm, SavedPath};
 use farlink_tcp::key::{self, Field, Key, Value};
 use farlink_tcp::variant;
 use serde_json::{Value as Json, json};
@@ -212,6 +212,7 @@ fn tcp_default(name: &str) -> String {
         let config = (row.config)();
         let mut timed = config.clone();
         timed.rto.algorithm = RtoAlgorithm::of(Value::Choice("jacobson"));
+        timed.window.resume = Some(SavedPath::default());
         if let Some(value) = key.get(&config).or_else(|| key.get(&timed)) {
             return format!("`{}`", json!(value::write(value)));
         }

@@ -13,7 +13,7 @@ use farlink_tcp::congestion::{Control, is_added};
 use farlink_tcp::key::{self, Key, Value};
 use farlink_tcp::profile::{self, PROFILES, Profile};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -121,6 +121,17 @@ impl TcpSpec {
             "control" => self.control.is_some(),
             _ => self.written().any(|(written, _)| written.name == key),
         }
+    }
+
+    /// Sets a key that may be written in a table and alone, but not both.
+    fn insert<E: Error>(&mut self, i: usize, value: Value) -> Result<(), E> {
+        if self.keys.insert(i, value).is_none() {
+            return Ok(());
+        }
+        let name = key::all().nth(i).map_or("", |key| key.name);
+        Err(E::custom(format!(
+            "has {name} in the table resume and alone; write one of the two"
+        )))
     }
 
     /// Returns whether no key is set.
@@ -328,15 +339,49 @@ impl<'de> Visitor<'de> for Written {
                 "profile" => spec.profile = Some(map.next_value::<ProfileName>()?.0),
                 "congestion" => spec.congestion = Some(map.next_value()?),
                 "control" => spec.control = Some(map.next_value()?),
+                "resume" => map.next_value_seed(ResumeTable(&mut spec))?,
                 name => {
                     let place = key::all().enumerate().find(|(_, key)| key.name == name);
                     let (i, key) = place.ok_or_else(|| A::Error::unknown_field(name, names()))?;
-                    spec.keys
-                        .insert(i, map.next_value_seed(value::Of(key.kind))?);
+                    let value = map.next_value_seed(value::Of(key.kind))?;
+                    spec.insert(i, value)?;
                 }
             }
         }
         Ok(spec)
+    }
+}
+
+/// Keys of the table `resume`, which are those of the flat keys without `resume_`.
+const RESUME: [&str; 4] = ["cwnd", "rtt", "age", "lifetime"];
+
+/// Reads the table `resume` into its flat keys.
+struct ResumeTable<'a>(&'a mut TcpSpec);
+
+impl<'de> DeserializeSeed<'de> for ResumeTable<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_struct("Resume", &RESUME, self)
+    }
+}
+
+impl<'de> Visitor<'de> for ResumeTable<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            let flat = format!("resume_{name}");
+            let place = key::all().enumerate().find(|(_, key)| key.name == flat);
+            let (i, key) = place.ok_or_else(|| A::Error::unknown_field(&name, &RESUME))?;
+            let value = map.next_value_seed(value::Of(key.kind))?;
+            self.0.insert(i, value)?;
+        }
+        Ok(())
     }
 }
 
@@ -383,6 +428,25 @@ impl JsonSchema for TcpSpec {
         for key in key::all() {
             put(key.name, meaning(key), value::schema(key.kind, generator));
         }
+        let mut table = serde_json::Map::new();
+        for name in RESUME {
+            if let Some(key) = key::lookup(&format!("resume_{name}")) {
+                table.insert(
+                    name.to_owned(),
+                    value::schema(key.kind, generator).to_value(),
+                );
+            }
+        }
+        properties.insert(
+            "resume".to_owned(),
+            serde_json::json!({
+                "description": "The keys resume_cwnd, resume_rtt, resume_age and resume_lifetime as \
+                                a table.",
+                "type": "object",
+                "additionalProperties": false,
+                "properties": table,
+            }),
+        );
         json_schema!({
             "description": "Parameters of a TCP. A key that is not written keeps the value of the \
                             variant's row.",

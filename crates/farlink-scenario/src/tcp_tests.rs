@@ -521,6 +521,29 @@ fn bad_values_of_the_timer_have_an_exact_message() {
             "tcp.rto_srtt_initial would be ignored; it needs timer = \"jacobson\"",
         ),
         (
+            "resume_cwnd = \"1 MB\"",
+            "tcp.resume_cwnd says nothing without resume_rtt, the RTT of the earlier connection; \
+             write both",
+        ),
+        (
+            "resume_rtt = \"1 s\"",
+            "tcp.resume_rtt would be ignored; it needs resume_cwnd",
+        ),
+        (
+            "resume = { cwnd = \"1 MB\", rtt = \"1 s\" }\nresume_rtt = \"2 s\"",
+            "tcp has resume_rtt in the table resume and alone; write one of the two",
+        ),
+        (
+            "resume = { cwdn = \"1 MB\" }",
+            "unknown key \"cwdn\" in tcp.resume; did you mean \"cwnd\"?",
+        ),
+        (
+            "variant = \"bbr\"\nresume = { cwnd = \"1 MB\", rtt = \"1 s\" }",
+            "tcp.resume_cwnd would be ignored; it needs a congestion control whose slow start \
+             another rule can end: reno, cubic, westwood, westwood_plus, hybla, adalr, dctcp, \
+             prague, illinois or htcp",
+        ),
+        (
             "timer = \"jacobson\"\nrto_dev_initial = \"1 s\"",
             "tcp.rto_dev_initial says nothing without rto_srtt_initial; write both",
         ),

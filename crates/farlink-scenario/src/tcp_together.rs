@@ -61,6 +61,7 @@ pub(super) fn consistent(written: &TcpSpec, base: &Config, config: &Config) -> R
     start(written, base, config)?;
     timeouts(written, &config.rto)?;
     window(config)?;
+    resume(config)?;
     options(written, config)?;
     samples(config)?;
     if let Recovery::NewReno { careful, .. } = config.recovery
@@ -129,6 +130,17 @@ fn window(config: &Config) -> Result<(), Problem> {
          most {most} B"
     );
     fault("window_scale", message)
+}
+
+/// Checks that Careful Resume has the RTT of the earlier connection.
+fn resume(config: &Config) -> Result<(), Problem> {
+    match config.window.resume {
+        Some(saved) if saved.rtt.is_zero() => fault(
+            "resume_cwnd",
+            "says nothing without resume_rtt, the RTT of the earlier connection; write both",
+        ),
+        _ => Ok(()),
+    }
 }
 
 fn options(written: &TcpSpec, config: &Config) -> Result<(), Problem> {

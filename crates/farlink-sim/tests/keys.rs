@@ -124,6 +124,26 @@ const KEYS: &[Key] = &[
     ("congestion", &[], &["reno", "vegas"]),
     ("byte_counting", &[], &["2", "unlimited", "acks"]),
     ("slow_start", &[], &["hystart", "hystart++", "search"]),
+    (
+        "resume_cwnd",
+        &[("resume_cwnd", "100 kB"), ("resume_rtt", "600 ms")],
+        &["1 GB"],
+    ),
+    (
+        "resume_rtt",
+        &[("resume_cwnd", "1 GB"), ("resume_rtt", "1 s")],
+        &["600 ms"],
+    ),
+    (
+        "resume_age",
+        &[("resume_cwnd", "1 GB"), ("resume_rtt", "600 ms")],
+        &["2 h"],
+    ),
+    (
+        "resume_lifetime",
+        &[("resume_cwnd", "1 GB"), ("resume_rtt", "600 ms")],
+        &["0 s"],
+    ),
     ("initial_window", &[], &["3"]),
     ("initial_ssthresh", &[], &["12 kB", "1 kB"]),
     ("initial_ssthresh", &[("dummies", "plain")], &["12 kB"]),
@@ -188,7 +208,7 @@ const KEYS: &[Key] = &[
 
 /// Keys that other tests cover: `control` has tables of parameters with their own descriptions, and
 /// a variant and a profile are the TCP itself.
-const OTHERWISE: [&str; 3] = ["control", "variant", "profile"];
+const OTHERWISE: [&str; 4] = ["control", "variant", "profile", "resume"];
 
 /// Paths between two nodes a and b. Each key has an effect on at least one of them.
 const PATHS: &[&str] = &[

@@ -37,6 +37,7 @@ mod peach;
 mod positions;
 mod prr;
 mod rack;
+mod resume;
 mod send_buffer;
 mod slow_start;
 mod sojourns;

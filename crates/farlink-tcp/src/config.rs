@@ -21,7 +21,7 @@ pub use recovery::{
     ReduceFrom, TlpConfig, Undo,
 };
 pub use timer::{Backoff, RtoAlgorithm, RtoConfig, Sampling};
-pub use window::{CwndLimit, InitialWindow, Pacing, WindowConfig};
+pub use window::{CwndLimit, InitialWindow, Pacing, SavedPath, WindowConfig};
 
 pub use crate::congestion::ByteCounting;
 pub use crate::ratio::Ratio;

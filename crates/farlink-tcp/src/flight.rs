@@ -9,7 +9,7 @@ mod usage;
 mod window;
 
 use crate::config::{Config, Sampling};
-use crate::congestion::{self, CongestionControl, Extras, SlowStart};
+use crate::congestion::{self, CongestionControl, Extras, Resume, SlowStart};
 use crate::maybe::Maybe;
 use crate::rate::RateSampler;
 use crate::rto::RttEstimator;
@@ -46,16 +46,20 @@ pub(crate) struct Rare {
     fine: Option<Box<FineTimeout>>,
     /// Rule that ends slow start before a loss.
     pub(crate) slow_start: Option<Box<SlowStart>>,
+    /// Careful Resume, until it ends.
+    pub(crate) resume: Option<Box<Resume>>,
 }
 
 impl Rare {
-    /// Returns the state, if there is any.
-    fn new(
-        slow_start: Option<Box<SlowStart>>,
-        fine: Option<Box<FineTimeout>>,
-    ) -> Option<Box<Self>> {
-        let any = slow_start.is_some() || fine.is_some();
-        any.then(|| Box::new(Self { fine, slow_start }))
+    /// Boxes the state, if there is any.
+    fn boxed(self) -> Option<Box<Self>> {
+        let any = self.slow_start.is_some() || self.fine.is_some() || self.resume.is_some();
+        any.then(|| Box::new(self))
+    }
+
+    /// Drops Careful Resume once it has ended.
+    pub(crate) fn end_resume(&mut self) {
+        self.resume.take_if(|resume| resume.is_over());
     }
 
     /// Returns the fine-grained clock. A function of the field, so that a caller can borrow others.
@@ -114,7 +118,12 @@ impl Flight {
             usage: CwndUsage::new(&config.window),
             inflation: 0,
             rtt: RttEstimator::of(config),
-            rare: Rare::new(SlowStart::new(&config.window, extras), None),
+            rare: Rare {
+                slow_start: SlowStart::new(&config.window, extras),
+                resume: Resume::new(&config.window, extras),
+                fine: None,
+            }
+            .boxed(),
             extras,
             loss: LossState::new(config),
             timed: Maybe::NONE,
@@ -129,8 +138,8 @@ impl Flight {
 
     /// Sets the fine-grained clock of Vegas.
     pub(crate) fn set_fine(&mut self, fine: Option<Box<FineTimeout>>) {
-        let slow_start = self.rare.take().and_then(|rare| rare.slow_start);
-        self.rare = Rare::new(slow_start, fine);
+        let rare = self.rare.take().map_or_else(Rare::default, |rare| *rare);
+        self.rare = Rare { fine, ..rare }.boxed();
     }
 
     /// Returns the configuration of the connection.
@@ -154,6 +163,9 @@ impl Flight {
         if timeouts >= self.config().window.lost_syns {
             // RFC 5681, 3.1: the window is one segment if a SYN was lost.
             self.cc.collapse(u64::from(self.mss));
+            if let Some(rare) = &mut self.rare {
+                rare.resume = None; // RFC 9959, 3.2: a loss ends Careful Resume
+            }
         }
     }
 

@@ -130,11 +130,21 @@ pub enum Mark {
     ConservativeSlowStart,
     /// SEARCH ended slow start because deliveries fell short.
     Search,
+    /// Careful Resume jumped to its window: Unvalidated Phase (RFC 9959, 3.3).
+    ResumeUnvalidated,
+    /// Validating Phase of Careful Resume (RFC 9959, 3.4).
+    ResumeValidating,
+    /// Safe Retreat Phase of Careful Resume (RFC 9959, 3.5).
+    ResumeSafeRetreat,
+    /// Normal Phase after a jump of Careful Resume (RFC 9959, 3.6).
+    ResumeNormal,
+    /// Normal Phase of Careful Resume without a jump.
+    ResumeRefused,
 }
 
 impl Mark {
     /// Marks in the order of their numbers.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 17] = [
         Self::Timeout,
         Self::FastRetransmit,
         Self::Recovered,
@@ -147,6 +157,11 @@ impl Mark {
         Self::DelayIncrease,
         Self::ConservativeSlowStart,
         Self::Search,
+        Self::ResumeUnvalidated,
+        Self::ResumeValidating,
+        Self::ResumeSafeRetreat,
+        Self::ResumeNormal,
+        Self::ResumeRefused,
     ];
 
     /// Name in traces.
@@ -164,6 +179,11 @@ impl Mark {
             Self::DelayIncrease => "slow_start_exit_delay",
             Self::ConservativeSlowStart => "slow_start_exit_css",
             Self::Search => "slow_start_exit_search",
+            Self::ResumeUnvalidated => "resume_unvalidated",
+            Self::ResumeValidating => "resume_validating",
+            Self::ResumeSafeRetreat => "resume_safe_retreat",
+            Self::ResumeNormal => "resume_normal",
+            Self::ResumeRefused => "resume_refused",
         }
     }
 }
@@ -359,7 +379,12 @@ impl FrequentStats {
                 | Mark::AckTrain
                 | Mark::DelayIncrease
                 | Mark::ConservativeSlowStart
-                | Mark::Search,
+                | Mark::Search
+                | Mark::ResumeUnvalidated
+                | Mark::ResumeValidating
+                | Mark::ResumeSafeRetreat
+                | Mark::ResumeNormal
+                | Mark::ResumeRefused,
             ) => false,
         }
     }

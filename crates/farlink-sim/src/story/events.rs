@@ -277,6 +277,9 @@ impl End<'_> {
                         | Mark::DelayIncrease
                         | Mark::ConservativeSlowStart
                         | Mark::Search
+                        | Mark::ResumeUnvalidated
+                        | Mark::ResumeValidating
+                        | Mark::ResumeSafeRetreat
                 )
             )
         })
@@ -430,8 +433,25 @@ impl End<'_> {
                 self.exit("the delay increased five rounds ago (HyStart++)", cwnd?)
             }
             Mark::Search => self.exit("deliveries fell short (SEARCH)", cwnd?),
+            Mark::ResumeUnvalidated
+            | Mark::ResumeValidating
+            | Mark::ResumeSafeRetreat
+            | Mark::ResumeNormal
+            | Mark::ResumeRefused => self.resumed(kind, cwnd?),
         };
         Some(self.line(time, text, sent))
+    }
+
+    /// Describes a phase of Careful Resume.
+    fn resumed(&self, mark: Mark, cwnd: u64) -> String {
+        let phase = match mark {
+            Mark::ResumeUnvalidated => "jumps to half of the saved window",
+            Mark::ResumeValidating => "validates what it sent",
+            Mark::ResumeSafeRetreat => "retreats",
+            Mark::ResumeNormal => "ends",
+            _ => "does not jump",
+        };
+        format!("Careful Resume {phase}: cwnd is {}.", self.segments(cwnd))
     }
 
     /// Describes the end of slow start by a rule.

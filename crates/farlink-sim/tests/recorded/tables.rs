@@ -127,6 +127,7 @@ pub(crate) const TCP: &[(&str, &str)] = &[
     ("queue", "slow_start=hystart"),
     ("queue", "slow_start=hystart++"),
     ("queue", "slow_start=search"),
+    ("queue", "resume_cwnd=80kB resume_rtt=300ms"),
     ("loss", "initial_window=3"),
     ("loss", "initial_window=rfc3390"),
     ("queue", "initial_ssthresh=12kB"),

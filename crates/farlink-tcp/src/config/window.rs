@@ -2,6 +2,7 @@
 
 use crate::congestion::{ByteCounting, SlowStartExit};
 use crate::ratio::Ratio;
+use crate::time::Interval;
 
 /// Settings of the congestion window that apply to every algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +28,9 @@ pub struct WindowConfig {
     /// Rule that ends slow start before a loss, for algorithms that can follow one
     /// ([`crate::congestion::Extras::slow_start`]).
     pub slow_start: SlowStartExit,
+    /// Parameters of an earlier connection, for algorithms that can follow Careful Resume
+    /// ([`crate::congestion::Extras::slow_start`]).
+    pub resume: Option<SavedPath>,
     /// Restart from the initial window after an idle time of one RTO (RFC 5681, 4.1).
     pub idle_restart: bool,
     /// Halves cwnd in that restart once per RTO of idle time, down to the initial window, and
@@ -49,9 +53,35 @@ impl Default for WindowConfig {
             tso: false,
             byte_counting: ByteCounting::Off,
             slow_start: SlowStartExit::Standard,
+            resume: None,
             idle_restart: true,
             idle_decay: false,
             lost_syns: 1,
+        }
+    }
+}
+
+/// Parameters that Careful Resume kept of an earlier connection (RFC 9959, 3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SavedPath {
+    /// `saved_cwnd`: bytes delivered per RTT.
+    pub cwnd: u64,
+    /// `saved_rtt`: least RTT.
+    pub rtt: Interval,
+    /// Age at the start of the run.
+    pub age: Interval,
+    /// Age after which the parameters are not used.
+    pub lifetime: Interval,
+}
+
+impl Default for SavedPath {
+    /// RFC 9959 leaves the lifetime to the path, from minutes to hours.
+    fn default() -> Self {
+        Self {
+            cwnd: 1,
+            rtt: Interval::ZERO,
+            age: Interval::ZERO,
+            lifetime: Interval::from_secs(3600),
         }
     }
 }

@@ -31,6 +31,7 @@ mod prague;
 mod recent;
 mod registry;
 mod reno;
+mod resume;
 mod search;
 mod slow_start;
 #[cfg(test)]
@@ -69,6 +70,7 @@ pub use peach::Peach;
 pub use prague::Prague;
 pub use registry::{Abort, is_added, lookup, metric_names, register};
 pub use reno::Reno;
+pub(crate) use resume::{Delivery, Resume};
 pub(crate) use slow_start::SlowStart;
 pub use slow_start::SlowStartExit;
 pub use unlimited::Unlimited;

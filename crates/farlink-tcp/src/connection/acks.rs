@@ -257,7 +257,10 @@ impl Connection {
             self.record_state(now);
         }
         if let Some(in_flight) = arrival.marked
-            && self.tx.flight.on_congestion_mark(now, in_flight)
+            && self
+                .tx
+                .flight
+                .on_congestion_mark(now, in_flight, &mut self.recorder)
         {
             self.record_state(now);
         }

@@ -2,7 +2,7 @@
 
 use super::entry::{Idle, keys};
 use super::value::{Field, Kind, LIMIT, Value, Word, words};
-use crate::config::{ByteCounting, Config, CwndLimit, InitialWindow, Ratio};
+use crate::config::{ByteCounting, Config, CwndLimit, InitialWindow, Ratio, SavedPath};
 use crate::congestion::{Input, Setting, SlowStartExit, uses_input};
 
 words! { CWND_LIMIT: CwndLimit {
@@ -59,6 +59,24 @@ impl Field for InitialWindow {
         match value {
             Value::Choice(_) => Self::Rfc3390,
             segments => Self::Segments(u32::of(segments)),
+        }
+    }
+}
+
+const OFF: Word = Word("off", "");
+
+impl Field for Option<SavedPath> {
+    fn value(&self) -> Value {
+        self.map_or(Value::Choice(OFF.0), |saved| Value::Size(saved.cwnd))
+    }
+
+    fn of(value: Value) -> Self {
+        match value {
+            Value::Choice(_) => None,
+            size => Some(SavedPath {
+                cwnd: u64::of(size),
+                ..SavedPath::default()
+            }),
         }
     }
 }
@@ -122,6 +140,7 @@ const LOST: Idle = Idle {
             of it at the start",
 };
 
+const RESUME: &str = "resume_cwnd";
 const PACING: &str = "pacing = true";
 const RATIO: Kind = Kind::Ratio(Ratio::new(1, 10), Ratio::new(10, 1));
 
@@ -164,6 +183,22 @@ keys! {
     /// as in Linux, by a train of ACKs or a delay, in every slow start. "hystart++" (RFC 9406) and
     /// "search" (draft-chung-ccwg-search-09): in the first slow start only.
     slow_start: Kind::Choice(SLOW_STARTS) => [window.slow_start], idle ENDS;
+    /// Window of an earlier connection over the same path, from which Careful Resume starts (RFC
+    /// 9959): the bytes that were acknowledged in one RTT. Once the initial window is acknowledged,
+    /// the window jumps to half of it, and its segments are paced over one RTT. Congestion after the
+    /// jump leads to Safe Retreat. "off": no Careful Resume. These four keys may be written as a
+    /// table: `resume = { cwnd = "3 MB", rtt = "600 ms", age = "10 min" }`.
+    resume_cwnd: Kind::Or(&[OFF], &Kind::Size(1, 1 << 40)) => [window.resume], idle ENDS;
+    /// Least RTT of the earlier connection. There is no jump if the RTT is at most half of it or
+    /// above ten times it.
+    resume_rtt: Kind::seconds(3_600) => (|c| c.window.resume.as_mut().map(|saved| &mut saved.rtt)),
+        needs RESUME, idle ENDS;
+    /// Age of the earlier connection's values at the start of the run.
+    resume_age: Kind::seconds(100_000_000) =>
+        (|c| c.window.resume.as_mut().map(|saved| &mut saved.age)), needs RESUME, idle ENDS;
+    /// Age up to which the earlier connection's values are used.
+    resume_lifetime: Kind::seconds(100_000_000) =>
+        (|c| c.window.resume.as_mut().map(|saved| &mut saved.lifetime)), needs RESUME, idle ENDS;
     /// Initial window: segments, or "rfc3390".
     initial_window: Kind::Or(&[RFC3390], &Kind::Count(1, 1_000_000)) => [window.initial],
         idle INITIAL_WINDOW;

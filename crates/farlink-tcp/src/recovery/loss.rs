@@ -1,7 +1,7 @@
 //! Actions on a loss that several algorithms share.
 
 use crate::config::ReduceFrom;
-use crate::congestion::{Ack, InForce, Loss};
+use crate::congestion::{Ack, Delivery, InForce, Loss};
 use crate::flight::{Flight, context};
 use crate::reason::Reason;
 use crate::record::{Mark, Record, Recorder};
@@ -67,7 +67,14 @@ impl Flight {
 
     /// Reduces the controller's window for a loss of unknown cause, unless such losses are
     /// attributed to corruption. `in_flight` is the FlightSize of the reduction.
-    pub(super) fn reduce(&mut self, now: Instant, in_flight: u64, loss: Loss, by_timeout: bool) {
+    pub(super) fn reduce(
+        &mut self,
+        now: Instant,
+        in_flight: u64,
+        loss: Loss,
+        by_timeout: bool,
+        recorder: &mut Recorder,
+    ) {
         if self.loss.assume_corruption {
             return;
         }
@@ -75,7 +82,7 @@ impl Flight {
         self.bound_controller();
         let in_flight = self.at_most_window(in_flight);
         self.cc.on_loss(&context!(self, now, in_flight), &loss);
-        self.keep_slow_start_rule(false);
+        self.after_reduction(now, false, recorder);
     }
 
     /// Handles an ACK in slow start by the rule that may end it before a loss.
@@ -98,6 +105,55 @@ impl Flight {
         }
     }
 
+    /// Handles the end of a reduction of the controller's window: prepares the rule of slow start,
+    /// and lets Careful Resume retreat.
+    #[inline]
+    pub(crate) fn after_reduction(&mut self, now: Instant, timeout: bool, recorder: &mut Recorder) {
+        self.keep_slow_start_rule(timeout);
+        if self.rare.is_some() {
+            self.resume_after_reduction(now, timeout, recorder);
+        }
+    }
+
+    #[cold]
+    fn resume_after_reduction(&mut self, now: Instant, timeout: bool, recorder: &mut Recorder) {
+        let Some(rare) = &mut self.rare else { return };
+        let Some(resume) = &mut rare.resume else {
+            return;
+        };
+        let at = (self.board.max(), u64::from(self.mss));
+        if let Some(mark) = resume.on_reduction(&mut *self.cc, self.extras, at, timeout) {
+            recorder.emit(now, Record::Mark(mark));
+        }
+        rare.end_resume();
+    }
+
+    /// Handles an ACK of new data by Careful Resume, after the hooks of the window.
+    #[cold]
+    pub(super) fn resume_on_ack(&mut self, now: Instant, new: &NewAck, recorder: &mut Recorder) {
+        let Some(rare) = &mut self.rare else { return };
+        let Some(resume) = &mut rare.resume else {
+            return;
+        };
+        let cx = context!(self, now, self.board.flight());
+        let delivery = Delivery {
+            bytes: new.ack.bytes,
+            flight_before: new.in_flight,
+            cwnd_limited: new.ack.cwnd_limited,
+            losses: self.board.losses(),
+        };
+        if let Some(mark) = resume.on_ack(&mut *self.cc, self.extras, &cx, &delivery) {
+            recorder.emit(now, Record::Mark(mark));
+        }
+        rare.end_resume();
+    }
+
+    /// Returns whether Careful Resume bounds the window after congestion.
+    pub(super) fn retreats(&self) -> bool {
+        let resume = self.rare.as_ref().and_then(|rare| rare.resume.as_ref());
+        resume.is_some_and(|resume| resume.retreats())
+    }
+
     /// Prepares the rule of slow start for the next slow start, or removes it.
     #[inline]
     pub(crate) fn keep_slow_start_rule(&mut self, timeout: bool) {
@@ -114,7 +170,7 @@ impl Flight {
         recorder.loss(now, Mark::FastRetransmit, Reason::DuplicateAcks);
         let (in_flight, loss) = (self.flight_at_loss(), self.front_loss(now));
         if !self.reduced_for_mark(self.board.una()) {
-            self.reduce(now, in_flight, loss, false);
+            self.reduce(now, in_flight, loss, false, recorder);
         }
         self.enter_recovery();
         self.board.lose_front();
@@ -123,7 +179,12 @@ impl Flight {
     /// Processes an ACK that echoes an ECN mark, with `in_flight` bytes in flight before it.
     /// Reduces the window unless a mark or a loss already did so for this window of data (RFC 3168,
     /// 6.1.2). Returns whether it was reduced.
-    pub(crate) fn on_congestion_mark(&mut self, now: Instant, in_flight: u64) -> bool {
+    pub(crate) fn on_congestion_mark(
+        &mut self,
+        now: Instant,
+        in_flight: u64,
+        recorder: &mut Recorder,
+    ) -> bool {
         if self.board.una() <= self.loss.marked.max(self.loss.recover) {
             return false;
         }
@@ -133,7 +194,7 @@ impl Flight {
         let in_flight = self.at_most_window(in_flight);
         let cx = context!(self, now, in_flight);
         self.cc.on_congestion_mark(&cx, &front);
-        self.keep_slow_start_rule(false);
+        self.after_reduction(now, false, recorder);
         if self.cc.cwnd() > before {
             self.cc.collapse(before); // the minimum window after a loss exceeds cwnd
         }

@@ -283,8 +283,11 @@ impl LossRecovery {
                 }
             }
         }
-        if flight.fine().is_some() {
-            vegas::after_new_ack(flight, now, recorder);
+        if flight.rare.is_some() {
+            flight.resume_on_ack(now, new, recorder);
+            if flight.fine().is_some() {
+                vegas::after_new_ack(flight, now, recorder);
+            }
         }
         if let Self::NewReno(newreno) = self {
             newreno.previous_ack = new.before;

@@ -119,6 +119,10 @@ impl Prr {
             ssthresh,
             mss: u64::from(flight.mss),
         };
+        if flight.retreats() {
+            // RFC 9959, 3.5: the window is the bound at once, without a gradual reduction.
+            return std::mem::take(&mut flight.inflation) != 0;
+        }
         // Recovery forces the fast retransmit, even if `SndCnt` is zero at first.
         let window = report.pipe + self.on_ack(report);
         flight.inflate_to(window);

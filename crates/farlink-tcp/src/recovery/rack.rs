@@ -182,8 +182,9 @@ impl Rack {
         now: Instant,
         (before, kind): (Before, AckKind),
         delivery: Delivery,
+        recorder: &mut Recorder,
     ) {
-        self.probe_acknowledged(flight, now, before, kind);
+        self.probe_acknowledged(flight, now, (before, kind), recorder);
         let recovered = before.recovering && !flight.loss.recovering();
         let (una, max) = (flight.board.una(), flight.board.max());
         self.update(now, delivery);
@@ -293,8 +294,8 @@ impl Rack {
         &mut self,
         flight: &mut Flight,
         now: Instant,
-        before: Before,
-        kind: AckKind,
+        (before, kind): (Before, AckKind),
+        recorder: &mut Recorder,
     ) {
         let Some(end) = self.tlp.end.filter(|&end| kind.ack >= end) else {
             return;
@@ -321,7 +322,7 @@ impl Rack {
             let in_flight = flight.at_most_window(before.in_flight);
             let cx = context!(flight, now, in_flight);
             flight.cc.on_loss(&cx, &Loss { sent_at });
-            flight.keep_slow_start_rule(false);
+            flight.after_reduction(now, false, recorder);
             let window = flight.cc.ssthresh().min(flight.cc.cwnd());
             let cx = context!(flight, now, flight.board.flight());
             flight.cc.on_recovered(&cx, window);

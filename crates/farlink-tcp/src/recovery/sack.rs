@@ -98,7 +98,7 @@ impl Sack {
             in_flight
         };
         if !flight.reduced_for_mark(flight.board.una()) {
-            flight.reduce(now, in_flight, lost, false);
+            flight.reduce(now, in_flight, lost, false, recorder);
         }
         flight.enter_recovery();
         self.clear_rescue();
@@ -149,7 +149,7 @@ impl Sack {
         ) else {
             return;
         };
-        rack.on_ack(flight, now, (before, kind), news);
+        rack.on_ack(flight, now, (before, kind), news, recorder);
         self.detect(flight, now, before.in_flight, recorder);
         if let Some(rack) = &self.rack
             && (flight.board.una() > before.una || flight.board.segments_sacked() > 0)

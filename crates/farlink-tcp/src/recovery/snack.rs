@@ -43,7 +43,7 @@ impl Flight {
         }
         recorder.loss(now, Mark::FastRetransmit, Reason::Snack);
         let loss = Loss { sent_at: missed.at };
-        self.reduce(now, in_flight, loss, false);
+        self.reduce(now, in_flight, loss, false, recorder);
         self.enter_recovery();
         if !another {
             self.inflation = i64::from(self.loss.dup_acks) * i64::from(self.mss);

@@ -16,7 +16,7 @@ pub(super) fn on_dup_ack(flight: &mut Flight, now: Instant, recorder: &mut Recor
     recorder.loss(now, Mark::FastRetransmit, Reason::DuplicateAcks);
     if !flight.loss.assume_corruption {
         let (in_flight, front) = (flight.flight_at_loss(), flight.front_loss(now));
-        flight.reduce(now, in_flight, front, false);
+        flight.reduce(now, in_flight, front, false, recorder);
         flight.cc.collapse(u64::from(flight.mss)); // slow start, without a time-out
         flight.loss.reduced = true;
     }

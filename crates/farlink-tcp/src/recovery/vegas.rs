@@ -72,7 +72,7 @@ fn retransmit(flight: &mut Flight, now: Instant, sign: Reason, recorder: &mut Re
     };
     recorder.loss(now, mark, sign);
     let (in_flight, front) = (flight.flight_at_loss(), flight.front_loss(now));
-    flight.reduce(now, in_flight, front, by_timer);
+    flight.reduce(now, in_flight, front, by_timer, recorder);
     flight.enter_recovery();
     if let Some(fine) = Rare::fine(&mut flight.rare) {
         if let Some(front) = flight.board.front() {

@@ -29,11 +29,11 @@ impl Sender {
     #[inline(always)] // called for each segment
     pub(super) fn pace(&mut self, now: Instant, chunk: &Chunk) -> bool {
         let own = self.flight.cc.pacing_rate();
-        let paces = own.is_some() || self.flight.config().window.pacing.is_some();
-        if paces {
-            self.pace_by(now, chunk, own);
+        let window = &self.flight.config().window;
+        if own.is_some() || window.pacing.is_some() || window.resume.is_some() {
+            return self.pace_by(now, chunk, own);
         }
-        paces
+        false
     }
 
     /// Returns whether pacing allows a segment at `now`.
@@ -43,12 +43,14 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn pace_by(&mut self, now: Instant, chunk: &Chunk, own: Option<u64>) {
+    fn pace_by(&mut self, now: Instant, chunk: &Chunk, own: Option<u64>) -> bool {
+        let jump = self.jump_rate();
+        let active = jump.or(own).is_some() || self.flight.config().window.pacing.is_some();
         let unpaced = self.flight.cc.unpaced_segments() * u64::from(self.flight.mss);
-        if own.is_some() && self.flight.board.max() <= unpaced {
-            return;
+        if jump.is_none() && own.is_some() && self.flight.board.max() <= unpaced {
+            return active;
         }
-        let rate = own.or_else(|| self.window_rate(chunk));
+        let rate = jump.or(own).or_else(|| self.window_rate(chunk));
         if let Some(rate) = rate {
             if self.flight.config().window.tso {
                 let size = segments(rate, self.flight.rtt.min(), u64::from(self.flight.mss));
@@ -61,6 +63,21 @@ impl Sender {
             let bits = 8 * u64::from(chunk.len + PACED_HEADERS);
             self.paced_until = self.paced_until.max(now) + Interval::of_bits(bits, rate.max(1));
         }
+        active
+    }
+
+    /// Returns the rate in bit/s of the jump of Careful Resume, if it lasts: a segment per
+    /// RTT x MSS / cwnd (RFC 9959, 4.3).
+    fn jump_rate(&self) -> Option<u64> {
+        let rare = self.flight.rare.as_ref()?;
+        if !rare.resume.as_ref()?.paces() {
+            return None;
+        }
+        let mss = u64::from(self.flight.mss);
+        let rtt = u128::from(self.flight.rtt.min()?.as_nanos().max(1)) * u128::from(mss);
+        let wire = u128::from(mss + u64::from(PACED_HEADERS));
+        let bits = 8 * u128::from(self.flight.cc.cwnd()) * wire * u128::from(NANOS_PER_SEC);
+        Some(u64::try_from(bits / rtt).unwrap_or(u64::MAX))
     }
 
     /// Returns ratio x window / SRTT in bit/s (Linux: `tcp_update_pacing_rate`). `None` before the

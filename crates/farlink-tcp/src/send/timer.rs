@@ -55,7 +55,7 @@ impl Sender {
             let first = flight.timeouts_in_row == 1 && !again;
             let cx = context!(flight, now, in_flight);
             flight.cc.on_timeout(&cx, first);
-            flight.keep_slow_start_rule(true);
+            flight.after_reduction(now, true, recorder);
             let modelled = flight.extras.rate.of(&*flight.cc).is_some();
             if self.recovery.rack().is_some() && modelled {
                 // Linux, `tcp_enter_loss`. The window of a model-based controller has room for the
