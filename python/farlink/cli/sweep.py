@@ -16,7 +16,7 @@ from farlink.errors import ScenarioError
 from farlink.views.sweep import _table, show
 
 if TYPE_CHECKING:
-    from farlink.experiment.sweep import State
+    from farlink.experiment.sweep import State, SweepResult
 
 __all__ = ["sweep"]
 
@@ -31,6 +31,18 @@ _Precision = Annotated[
 ]
 _SweepStore = Annotated[
     Path | None, declare("--store", "Numbers of all runs; by default OUT/store.", "DIR")
+]
+_Shard = Annotated[
+    str,
+    declare(
+        "--shard",
+        "Simulate part K of N only, into the store; for many machines at once.",
+        "K/N",
+    ),
+]
+_Join = Annotated[
+    list[Path],
+    declare("--join", "Add the runs of this store first; of another machine, for example.", "DIR"),
 ]
 _Csv = Annotated[
     Path | None, declare("--csv", "Write the table here, too; - is standard output.", "FILE")
@@ -51,6 +63,8 @@ def sweep(
         Path | None, options.out("Page, plots and results.csv; by default farlink-out/NAME.")
     ] = None,
     store: _SweepStore = None,
+    shard: _Shard = "",
+    join: _Join = [],
     csv: _Csv = None,
     listing: _List = False,
     quiet: options.QuietTable = False,
@@ -76,9 +90,10 @@ def sweep(
 
     Run k of every point has the same losses, so settings are compared run by run. A store keeps all
     runs. After Ctrl-C, or with more points or runs, the same command simulates only the missing
-    runs. docs/sweeps.md has all keys of a file.
+    runs. docs/sweeps.md has all keys of a file, docs/scale.md the way to many machines.
     """  # noqa: D301 (a backspace keeps the lines of what follows as they are)
     from farlink.experiment import plan as plans
+    from farlink.experiment import shards
     from farlink.experiment.execute import on_cluster
     from farlink.experiment.sweep import SweepStopped, sweep_plan
 
@@ -87,17 +102,27 @@ def sweep(
     if listing:
         _list(plan)
         return
-    to_stdout = text.is_standard_output(csv)
-    if csv is not None and not to_stdout:
+    if csv is not None and not text.is_standard_output(csv):
         files.check_file(csv)
     directory = out if out is not None else files.inside(Path("farlink-out"), plan.name)
     files.check_directory(directory)
     where = store if store is not None else directory / "store"
+    if join:
+        count = shards.join(plan, where, join)
+        text.progress_line(f"joined: {count:,} runs of {len(join)} stores into {where}")
+    if shard:
+        _simulate_shard(plan, shards.parse(shard), where, jobs, cluster, quiet)
+        return
     with on_cluster(cluster) as executor, _progress(quiet) as progress:
         try:
             result = sweep_plan(plan, store=where, jobs=jobs, executor=executor, progress=progress)
         except SweepStopped as stop:
             raise text.Stopped(f"{stop}; the same command goes on from there") from stop
+    _write(result, directory, csv, quiet)
+
+
+def _write(result: "SweepResult", directory: Path, csv: Path | None, quiet: bool) -> None:
+    to_stdout = text.is_standard_output(csv)
     with text.deferring_errors(quiet or to_stdout) as tell:
         tell(lambda: show(result, text.console(sys.stdout)))
         if csv is not None:
@@ -107,6 +132,33 @@ def sweep(
                 result.to_csv(csv)
         result.save(directory)
         tell(lambda: text.line(f"page: {directory / 'index.html'}"))
+
+
+def _simulate_shard(
+    plan: Any,  # noqa: ANN401 (Plan, imported when it is needed)
+    shard: tuple[int, int],
+    store: Path,
+    jobs: int | None,
+    cluster: str,
+    quiet: bool,
+) -> None:
+    from farlink.experiment import shards
+    from farlink.experiment.execute import on_cluster
+    from farlink.experiment.sweep import SweepStopped
+
+    with on_cluster(cluster) as executor, _progress(quiet) as progress:
+        try:
+            state = shards.simulate_shard(
+                plan, shard, store=store, jobs=jobs, executor=executor, progress=progress
+            )
+        except SweepStopped as stop:
+            raise text.Stopped(f"{stop}; the same command goes on from there") from stop
+    new = state.runs - state.stored
+    text.line(
+        f"part {shard[0]} of {shard[1]}: {state.points:,} of {len(plan.points):,} points, "
+        f"{state.runs:,} runs, {new:,} of them simulated now"
+    )
+    text.line(f"store: {store}")
 
 
 def _precision(options: list[str]) -> dict[str, Any] | None:

@@ -436,15 +436,27 @@ def sweep_plan(
     """Simulate a plan; see `sweep`."""
     started = time.perf_counter()
     lab = Experiment(store, plan.name, jobs, executor)
+    runs, reached, _ = _run(plan, lab, progress)
+    numbers = lab.read(plan.points, asked_of(plan) or [*_USUAL, "goodput_over_run"])
+    wall = time.perf_counter() - started
+    return SweepResult(plan, lab, runs, reached, lab.simulated_runs, wall, _numbers=numbers)
+
+
+def simulate_plan(plan: Plan, lab: Experiment, progress: Callable[[State], None] | None) -> State:
+    """Simulate a plan without a result. Returns how much there is then."""
+    return _run(plan, lab, progress)[2]
+
+
+def _run(
+    plan: Plan, lab: Experiment, progress: Callable[[State], None] | None
+) -> tuple[list[int], list[bool], State]:
     field_of = _Field(plan, lab, progress)
     try:
         runs, reached = field_of.run()
     except KeyboardInterrupt as stop:
         kept = lab.store.path if isinstance(lab.store, Store) else None
         raise SweepStopped(field_of.state, kept) from stop
-    numbers = lab.read(plan.points, asked_of(plan) or [*_USUAL, "goodput_over_run"])
-    wall = time.perf_counter() - started
-    return SweepResult(plan, lab, runs, reached, lab.simulated_runs, wall, _numbers=numbers)
+    return runs, reached, field_of.state
 
 
 def asked_of(plan: Plan) -> list[str]:
