@@ -270,6 +270,55 @@ def _rfc_plain(scenario: dict[str, Any]) -> None:
         _merging(scenario)
 
 
+@REGISTRY.hook("rfc_go_back_n")
+def _rfc_go_back_n(scenario: dict[str, Any]) -> None:
+    """Make TCP-RFC go-back-N, with an RTO of 3 to 4.5 s, in an Internet that keeps the order.
+
+    ACKs leave after MAD alone, equation 1 has no eighth, and the Internet loses 0.0018.
+    """
+    if _variant(scenario) != "tcp-rfc":
+        return
+    _rfc_plain(scenario)
+    _rfc_drops(scenario)
+    _keep_order(scenario)
+    scenario["tcp"] |= {"rto_min": "3 s", "rto_max": "4.5 s"}
+    if not _is_mobile(scenario):
+        _link(scenario, "internet")["down"]["channel"]["loss"] = 0.0018
+
+
+@REGISTRY.hook("merging_but_vegas")
+def _merging_but_vegas(scenario: dict[str, Any]) -> None:
+    """Delay ACKs by MAD alone for TCP-RFC, as `rfc_go_back_n`, and for Reno."""
+    if _variant(scenario) == "reno":
+        _merging(scenario)
+    _rfc_go_back_n(scenario)
+
+
+@REGISTRY.hook("vegas_no_backoff")
+def _vegas_no_backoff(scenario: dict[str, Any]) -> None:
+    """Omit the doubling of Vegas's RTO, and acknowledge duplicates of its data at once."""
+    if _variant(scenario) == "vegas":
+        _duplicates_at_once(scenario)
+        scenario["tcp"]["backoff"] = "none"
+
+
+@REGISTRY.hook("reno_short_rto")
+def _reno_short_rto(scenario: dict[str, Any]) -> None:
+    """Set Reno's RTO to 2.5 to 5 s, and the Internet's loss of its data to 0.0003."""
+    if _variant(scenario) == "reno":
+        scenario["tcp"] |= {"rto_min": "2.5 s", "rto_max": "5 s"}
+        if not _is_mobile(scenario):
+            _link(scenario, "internet")["down"]["channel"]["loss"] = 0.0003
+
+
+@REGISTRY.hook("inferred")
+def _inferred(scenario: dict[str, Any]) -> None:
+    """Apply the inferred timers and losses of all three TCPs."""
+    _rfc_go_back_n(scenario)
+    _vegas_no_backoff(scenario)
+    _reno_short_rto(scenario)
+
+
 def _delays(scenario: dict[str, Any], delay: str, **keys: Any) -> None:  # noqa: ANN401
     """Set the constant part of the Internet's delay, and keys of its distribution."""
     link = _link(scenario, "internet")
@@ -309,6 +358,13 @@ def _raised_4_percent(scenario: dict[str, Any]) -> None:
 def _in_order_4_percent(scenario: dict[str, Any]) -> None:
     """Raise the delay of 4 % of the packets and keep their order, which adds 3.5 ms on average."""
     _delays(scenario, "2.2 ms", raised_share=0.04, keep_order=True)
+
+
+@REGISTRY.hook("rfc_go_back_n_4_percent")
+def _rfc_go_back_n_4_percent(scenario: dict[str, Any]) -> None:
+    """Apply `rfc_go_back_n` in an Internet that keeps the order and raises 4 % of the delays."""
+    _in_order_4_percent(scenario)
+    _rfc_go_back_n(scenario)
 
 
 @REGISTRY.hook("quiet_internet")
