@@ -302,6 +302,14 @@ def _vegas_no_backoff(scenario: dict[str, Any]) -> None:
         scenario["tcp"]["backoff"] = "none"
 
 
+@REGISTRY.hook("vegas_128_kb")
+def _vegas_128_kb(scenario: dict[str, Any]) -> None:
+    """Raise a window of 64 KiB of Vegas to 128 KiB, and apply `vegas_no_backoff`."""
+    if _variant(scenario) == "vegas" and scenario["tcp"]["receive_window"] == "64 KiB":
+        scenario["tcp"]["receive_window"] = "128 KiB"
+    _vegas_no_backoff(scenario)
+
+
 @REGISTRY.hook("reno_short_rto")
 def _reno_short_rto(scenario: dict[str, Any]) -> None:
     """Set Reno's RTO to 2.5 to 5 s, and the Internet's loss of its data to 0.0003."""
