@@ -14,6 +14,7 @@ mod middlebox;
 mod snoop;
 mod split;
 mod spoof;
+mod thin;
 mod timers;
 mod view;
 
@@ -27,4 +28,5 @@ pub use middlebox::{
 pub use snoop::{Repair, SackHandling, SenderNotices, Snoop, SnoopConfig};
 pub use split::{Settings as SplitSettings, Split};
 pub use spoof::{Settings as SpoofSettings, Spoof};
+pub use thin::{Thin, ThinConfig};
 pub use view::{Path, View};

@@ -3,6 +3,7 @@
 
 use super::crossing::{Crossing, Ends};
 use farlink_tcp::{IpVersion, Segment};
+use farlink_wire::classify::AckHeader;
 use farlink_wire::id::{FlowId, NodeId};
 use farlink_wire::packet::{HOST_TTL, Ip, Packet, Payload, Raw};
 use farlink_wire::{Addresses, IpFields, MAX_OPTIONS_LEN, WireError};
@@ -52,6 +53,11 @@ impl<'a> View<'a> {
                 .map(|(_, whole)| whole),
             _ => Some(segment),
         }
+    }
+
+    /// Returns the ACK of the TCP header; `None` without one, and for SYNs.
+    pub fn ack_header(&self) -> Option<AckHeader> {
+        AckHeader::of(self.packet)
     }
 
     /// Returns the addresses of the IP header.

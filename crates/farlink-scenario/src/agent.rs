@@ -1,6 +1,6 @@
 //! Agents at routers in a scenario.
 
-use farlink_agent::{Limits, Repair, SackHandling, SenderNotices, SnoopConfig};
+use farlink_agent::{Limits, Repair, SackHandling, SenderNotices, SnoopConfig, ThinConfig};
 use farlink_tcp::{Config, Interval, config};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -106,6 +106,12 @@ table! {
         linger?: Time, in Time(Interval::ZERO)..=Time(LONGEST_DELAY),
             of [Split = Time(Interval::ZERO), Pep = Time(Interval::from_millis(200)),
                 Pepsal = Time(Interval::ZERO)];
+        /// Least time between two pure ACKs of a connection. The ACKs between them wait, and newer
+        /// ones replace them.
+        interval?: Time = Time(Interval::from_millis(20)), in SHORTEST..=Time(LONGEST_DELAY),
+            of [Thin];
+        /// Most ACKs that one ACK replaces. The next one leaves at once.
+        replaces?: u32 = 32, in 1..=1_000_000, of [Thin];
         /// Delay of a packet from the link to the agent, and the same delay again from the agent to
         /// the next link.
         stack_delay?: Time = Time(Interval::ZERO),
@@ -171,6 +177,8 @@ pub enum AgentName {
     /// Acknowledges data in the far end's name at the gateway before a satellite, and retransmits
     /// the data if it is lost (vatne2006, 2).
     Spoof,
+    /// Forwards one pure ACK of a connection per interval to the link, the newest (RFC 3449, 5.2.1).
+    Thin,
 }
 
 /// Time at which an agent answers the SYN of a split connection.
@@ -235,6 +243,15 @@ impl AgentSpec {
         let far = half(&far, scenario).map_err(|problem| problem.within(key))?;
         let near = half(&near, scenario).map_err(|problem| problem.within("wired_tcp"))?;
         Ok(Some([far, near]))
+    }
+
+    /// Returns the parameters of an agent that thins ACKs.
+    pub fn thin(&self) -> ThinConfig {
+        ThinConfig {
+            interval: self.interval().0,
+            most: self.replaces(),
+            limits: self.limits(),
+        }
     }
 
     /// Returns the limits of the agent's state: number of connections, and idle time.

@@ -7,7 +7,9 @@ use crate::scenario::{
     ExpandedAgent, ExpandedLink, JitterSpec, OpenName, QueueSpec, QueuedName, background, process,
 };
 use crate::world::{Handing, Mover, Plan, World};
-use farlink_agent::{Agent, Ebsn, Eln, Leaving, Snoop, Split, SplitSettings, Spoof, SpoofSettings};
+use farlink_agent::{
+    Agent, Ebsn, Eln, Leaving, Snoop, Split, SplitSettings, Spoof, SpoofSettings, Thin,
+};
 use farlink_channel::rng::{Probability, Stream, Streams};
 use farlink_channel::trace::Pace;
 use farlink_channel::{
@@ -131,6 +133,7 @@ fn build_agent(agent: &ExpandedAgent, links: &[ExpandedLink]) -> Box<dyn Agent> 
     match agent.spec.kind {
         AgentName::Eln => Box::new(Eln::new(agent.spec.limits())),
         AgentName::EbsnPlain => Box::new(Ebsn::new(agent.spec.limits())),
+        AgentName::Thin => Box::new(Thin::new(agent.spec.thin())),
         AgentName::Snoop | AgentName::Ackp | AgentName::Ebsn | AgentName::SeqCache => {
             Box::new(Snoop::new(agent.spec.snoop()))
         }

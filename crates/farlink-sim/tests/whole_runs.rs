@@ -1,6 +1,7 @@
 //! Whole runs in one binary, so they are compiled and linked once and not once per file.
 #![allow(missing_docs)]
 
+mod ack_thinning;
 mod adalr;
 mod agents_seen;
 mod agents_whole;

@@ -47,6 +47,21 @@ impl AckHeader {
         }
     }
 
+    /// Returns whether the ACK is pure, and `newer` of the same connection has all its information
+    /// and more. ECE and CWR are not compared.
+    pub fn is_covered_by(&self, newer: &Self) -> bool {
+        let ahead = newer.ack.diff(self.ack);
+        if !self.is_pure || ahead < 0 || !has_later_timestamps(self, newer) {
+            return false;
+        }
+        let (old, new) = (self.sack.as_slice(), newer.sack.as_slice());
+        if old.iter().any(|block| block.left.diff(self.ack) < 0) || repeats(old) {
+            return false; // A duplicate SACK (RFC 2883) is reported once.
+        }
+        let kept = |&block: &SackBlock| new.iter().any(|&other| contains(other, block));
+        old.iter().all(kept) && (ahead > 0 || bytes(new) > bytes(old))
+    }
+
     fn of_segment(segment: &Segment) -> Option<Self> {
         let flags = segment.flags;
         if flags.0 & (Flags::ACK.0 | Flags::SYN.0) != Flags::ACK.0 {
@@ -128,6 +143,35 @@ impl AckHeader {
         }
         Some(())
     }
+}
+
+fn has_later_timestamps(older: &AckHeader, newer: &AckHeader) -> bool {
+    let Some(old) = older.timestamps else {
+        return true;
+    };
+    let later = |old: u32, new: u32| new.wrapping_sub(old) as i32 >= 0;
+    newer
+        .timestamps
+        .is_some_and(|new| later(old.value, new.value) && later(old.echo, new.echo))
+}
+
+/// Returns whether the first block is part of another, as in a duplicate SACK above the
+/// acknowledgment number (RFC 2883, 4).
+fn repeats(blocks: &[SackBlock]) -> bool {
+    let Some((first, others)) = blocks.split_first() else {
+        return false;
+    };
+    others.iter().any(|&other| contains(other, *first))
+}
+
+fn contains(outer: SackBlock, inner: SackBlock) -> bool {
+    inner.left.diff(outer.left) >= 0 && outer.right.diff(inner.right) >= 0
+}
+
+/// Returns the number of bytes in blocks.
+fn bytes(blocks: &[SackBlock]) -> u64 {
+    let len = |block: &SackBlock| u64::from(block.right.0.wrapping_sub(block.left.0));
+    blocks.iter().map(len).sum()
 }
 
 /// Returns the TCP segment of a packet; `None` for fragments and other protocols.

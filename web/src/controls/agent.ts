@@ -11,6 +11,7 @@ export const AGENTS: readonly (readonly [string, string])[] = [
   ["pep", "pep: split by a proxy at each end of the link"],
   ["pepsal", "pepsal: a split at one end, without the sender's help"],
   ["spoof", "spoof: acknowledges in the name of the receiver"],
+  ["thin", "thin: forwards one ACK per interval, the newest"],
   ["ackp", "ackp: partial acknowledgments"],
   ["ebsn", "ebsn: notices of a bad state"],
   ["eln", "eln: marks losses of the link"],

@@ -7,7 +7,7 @@ use farlink_small::reference;
 type Counted = (&'static str, &'static str, Kind, &'static str);
 
 /// Counters of all kinds of agents, with their definitions.
-static COUNTED: [Counted; 33] = [
+static COUNTED: [Counted; 36] = [
     (
         "cached",
         "",
@@ -67,6 +67,24 @@ static COUNTED: [Counted; 33] = [
         "",
         Kind::Count,
         reference("ACKs below the last one, which the agent dropped"),
+    ),
+    (
+        "acks_passed",
+        "",
+        Kind::Count,
+        reference("pure ACKs that the agent forwarded to the link"),
+    ),
+    (
+        "acks_delayed",
+        "",
+        Kind::Count,
+        reference("pure ACKs that waited in the agent for a newer one or for the interval's end"),
+    ),
+    (
+        "acks_dropped",
+        "",
+        Kind::Count,
+        reference("pure ACKs that the agent dropped for a newer one"),
     ),
     (
         "acks_spoofed",

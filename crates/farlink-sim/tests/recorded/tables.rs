@@ -686,6 +686,13 @@ pub(crate) const WHOLE: &[(&str, &str)] = &[
          flows = [{ from = 'fixed', to = 'mobile', size = '200 kB', tcp = { variant = 'reno', ebsn = true } }]",
     ),
     (
+        "ACKs that are thinned",
+        "links = [{ between = ['fixed', 'modem'], down = { rate = '100 Mbit/s', delay = '1 ms' } }, \
+         { name = 'satellite', between = ['modem', 'hub'], down = { rate = '64 kbit/s', delay = '50 ms' }, up = { rate = '2 Mbit/s', delay = '50 ms', channel = { loss = 0.01 } } }]\n\
+         agents = [{ at = 'modem', wireless = 'satellite', kind = \"thin\", interval = '30 ms', replaces = 5 }]\n\
+         flows = [{ from = 'hub', to = 'fixed', size = '300 kB', tcp = { variant = 'cubic', timestamps = true } }, { from = 'fixed', to = 'hub', size = '20 kB' }]",
+    ),
+    (
         "notices beside a link that sends again",
         "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '10 ms' } }, \
          { name = 'radio', between = ['base', 'mobile'], down = { rate = '19200 bit/s', delay = '2 ms', channel = { loss = 0.2 } }, arq = { protocol = 'lapb' } }]\n\
