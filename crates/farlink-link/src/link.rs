@@ -268,7 +268,10 @@ impl Links {
         }
         let ahead = over.features.may_overtake && packets.takes_ahead(number);
         let behind = over.holds_normal() && !over.medium.is_shared && !ahead;
-        if behind && over.low_due().is_some_and(|at| at <= now) {
+        if behind
+            && over.low_due().is_some_and(|at| at <= now)
+            && !over.passes(now, &packets[number])
+        {
             // A waiting packet leaves the queue before a packet that arrives at the same time is
             // queued, as on a link with one class.
             // The event for this departure is still to come and stays the only one of the link.

@@ -80,6 +80,9 @@ pub(super) fn spell_out(link: &mut LinkSpec) {
         };
         table.queue = in_bytes(table.queue, rate, round_trip);
         table.mark = in_bytes(table.mark, rate, round_trip);
+        for class in &mut table.classes {
+            class.queue = in_bytes(class.queue, rate, round_trip);
+        }
     }
 }
 

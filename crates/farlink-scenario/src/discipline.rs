@@ -335,22 +335,27 @@ impl JsonSchema for DisciplineSpec {
     }
 }
 
-/// Refuses keys that exclude a discipline in a direction of a link.
+/// Refuses keys that exclude a discipline or classes in a direction of a link.
 pub(super) fn alone(
     excluded: &[(&str, bool)],
     discipline: Option<&DisciplineSpec>,
+    has_classes: bool,
 ) -> Result<(), Problem> {
-    let Some(discipline) = discipline else {
-        return Ok(());
+    let key = match discipline {
+        Some(discipline) => {
+            discipline
+                .check()
+                .map_err(|problem| problem.within("discipline"))?;
+            "discipline"
+        }
+        None if has_classes => "classes",
+        None => return Ok(()),
     };
-    discipline
-        .check()
-        .map_err(|problem| problem.within("discipline"))?;
     match excluded.iter().find(|(_, written)| *written) {
         None => Ok(()),
         Some((other, _)) => {
             let message = format!("does not go with {other}; write one of them");
-            Err(fault("discipline", message))
+            Err(fault(key, message))
         }
     }
 }

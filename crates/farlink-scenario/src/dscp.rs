@@ -4,7 +4,8 @@ use std::fmt;
 
 use farlink_tcp::Dscp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, Error, Visitor};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// Names of codepoints (RFC 2474, 2597, 3246, 5865, 8622).
@@ -40,6 +41,19 @@ const FORMS: &str = "a name such as \"EF\", \"AF41\", \"CS1\" or \"LE\", or a nu
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct DscpSpec(pub Dscp);
 
+/// Diffserv codepoints: one, or a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DscpList(pub Vec<DscpSpec>);
+
+impl fmt::Display for DscpSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match NAMES.iter().find(|name| name.1 == self.0.bits()) {
+            Some((name, _)) => write!(f, "{name:?}"),
+            None => write!(f, "{}", self.0.bits()),
+        }
+    }
+}
+
 impl Serialize for DscpSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match NAMES.iter().find(|name| name.1 == self.0.bits()) {
@@ -49,11 +63,13 @@ impl Serialize for DscpSpec {
     }
 }
 
-/// Reads a codepoint.
-struct Reader;
+/// Reads a codepoint, or with `many` also a list.
+struct Reader {
+    many: bool,
+}
 
-impl Visitor<'_> for Reader {
-    type Value = DscpSpec;
+impl<'de> Visitor<'de> for Reader {
+    type Value = Vec<DscpSpec>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(FORMS)
@@ -61,14 +77,14 @@ impl Visitor<'_> for Reader {
 
     fn visit_str<E: Error>(self, v: &str) -> Result<Self::Value, E> {
         match NAMES.iter().find(|name| name.0 == v) {
-            Some(&(_, codepoint)) => Ok(DscpSpec(Dscp::new(codepoint))),
+            Some(&(_, codepoint)) => Ok(vec![DscpSpec(Dscp::new(codepoint))]),
             None => Err(E::custom(format!("= {v:?} is unknown; write {FORMS}"))),
         }
     }
 
     fn visit_i64<E: Error>(self, v: i64) -> Result<Self::Value, E> {
         match u8::try_from(v) {
-            Ok(codepoint @ 0..=63) => Ok(DscpSpec(Dscp::new(codepoint))),
+            Ok(codepoint @ 0..=63) => Ok(vec![DscpSpec(Dscp::new(codepoint))]),
             _ => Err(E::custom(format!("= {v} is out of range; write {FORMS}"))),
         }
     }
@@ -76,11 +92,33 @@ impl Visitor<'_> for Reader {
     fn visit_u64<E: Error>(self, v: u64) -> Result<Self::Value, E> {
         self.visit_i64(i64::try_from(v).unwrap_or(i64::MAX))
     }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        if !self.many {
+            return Err(A::Error::custom(format!("is a list; write {FORMS}")));
+        }
+        Vec::deserialize(SeqAccessDeserializer::new(list))
+    }
 }
 
 impl<'de> Deserialize<'de> for DscpSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader)
+        let list = deserializer.deserialize_any(Reader { many: false })?;
+        list.first().copied().ok_or_else(|| D::Error::custom(FORMS))
+    }
+}
+
+impl Serialize for DscpList {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for DscpList {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer
+            .deserialize_any(Reader { many: true })
+            .map(Self)
     }
 }
 
@@ -92,6 +130,16 @@ impl JsonSchema for DscpSpec {
         let names: Vec<_> = NAMES.iter().map(|name| name.0).collect();
         json_schema!({ "title": "codepoint", "anyOf": [
             { "enum": names }, { "type": "integer", "minimum": 0, "maximum": 63 }] })
+    }
+}
+
+impl JsonSchema for DscpList {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "DscpList".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let codepoint = generator.subschema_for::<DscpSpec>();
+        json_schema!({ "title": "codepoint or list", "anyOf": [codepoint.clone(), { "type": "array", "items": codepoint }] })
     }
 }
 
@@ -139,6 +187,7 @@ mod tests {
             ("\"AF14\"", "= \"AF14\" is unknown"),
             ("64", "= 64 is out of range"),
             ("-1", "= -1 is out of range"),
+            ("[46]", "is a list"),
         ] {
             let expected = format!("test:8: flows[0].dscp {problem}; {form}");
             assert_eq!(of(written), Err(expected));

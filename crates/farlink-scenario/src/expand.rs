@@ -5,8 +5,8 @@ use farlink_small::Map;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use farlink_tcp::Dscp;
 use farlink_tcp::config::Config;
+use farlink_tcp::{Dscp, Interval};
 
 use super::agent::{self, AgentSpec, ExpandedAgent};
 use super::app::app;
@@ -15,6 +15,7 @@ use super::background;
 use super::bdp;
 use super::channel;
 use super::checks::{LONGEST_DELAY, LONGEST_RUN, at_most, fault, ignored, out_of_range};
+use super::classes;
 use super::compression::CompressionSpec;
 use super::decode::{Problem, example, suggestion};
 use super::discipline;
@@ -309,21 +310,11 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
     channel::check_shared(&down.channel, &up.channel)?;
     let round_trip = down.delay + up.delay;
     for (key, item) in [("down", &mut down), ("up", &mut up)] {
-        for (limit, written) in [("queue", &mut item.queue), ("mark", &mut item.mark)] {
-            let rate = Rate(item.rate);
-            bdp::check(limit, *written, rate, round_trip).map_err(|fault| fault.within(key))?;
-            *written = bdp::in_bytes(*written, rate, round_trip);
-        }
+        limits_in_bytes(item, round_trip).map_err(|fault| fault.within(key))?;
     }
     one_medium(link, &down, &up)?;
     for (key, item) in [("down", &down), ("up", &up)] {
-        let excluded = [
-            ("arq", link.arq.is_some()),
-            ("header_compression", link.header_compression.is_some()),
-            ("background", !item.background.is_empty()),
-            ("mark", !item.mark.is_unlimited()),
-        ];
-        discipline::alone(&excluded, item.discipline.as_ref()).map_err(|p| p.within(key))?;
+        queues_alone(link, item).map_err(|problem| problem.within(key))?;
     }
     let arq = link.arq.as_ref().map(ArqSpec::resolve).transpose();
     let arq = arq.map_err(|problem| problem.within("arq"))?;
@@ -432,23 +423,10 @@ fn one_direction(
         );
         return Err(out_of_range(path!["overhead"], &message));
     }
-    for (key, limit) in [("queue", table.queue), ("mark", table.mark)] {
-        match limit {
-            QueueSpec::Packets(n) if n == 0 || n > MAX_COUNT => {
-                let message = format!(
-                    "{n} is out of range; write 1 to {MAX_COUNT}, or {key} = \"unlimited\""
-                );
-                return Err(out_of_range(path![key, "packets"], &message));
-            }
-            QueueSpec::Bytes(n) if n == 0 || n > 1 << 40 => {
-                let message = format!(
-                    "\"{}\" is out of range; write \"1 B\" to \"1024 GiB\", or {key} = \"unlimited\"",
-                    Size(n)
-                );
-                return Err(out_of_range(path![key, "bytes"], &message));
-            }
-            _ => {}
-        }
+    in_range("queue", table.queue)?;
+    in_range("mark", table.mark)?;
+    for (number, class) in table.classes.iter().enumerate() {
+        in_range("queue", class.queue).map_err(|fault| fault.within(number).within("classes"))?;
     }
     channel::check(&table.channel.0)?;
     background::check(&table.background)?;
@@ -462,6 +440,7 @@ fn one_direction(
         fec,
         queue: table.queue,
         discipline: table.discipline,
+        classes: table.classes.clone(),
         mark: table.mark,
         priorities: table.priorities,
         super_packet: super_packet::segments(table)?,
@@ -470,6 +449,53 @@ fn one_direction(
         background: table.background.clone(),
         host_jitter: None,
     })
+}
+
+/// Writes the limits of a direction in bytes.
+fn limits_in_bytes(item: &mut DirectionSpec, round_trip: Interval) -> Result<(), Problem> {
+    let rate = Rate(item.rate);
+    for (limit, written) in [("queue", &mut item.queue), ("mark", &mut item.mark)] {
+        bdp::check(limit, *written, rate, round_trip)?;
+        *written = bdp::in_bytes(*written, rate, round_trip);
+    }
+    for (number, class) in item.classes.iter_mut().enumerate() {
+        bdp::check("queue", class.queue, rate, round_trip)
+            .map_err(|fault| fault.within(number).within("classes"))?;
+        class.queue = bdp::in_bytes(class.queue, rate, round_trip);
+    }
+    Ok(())
+}
+
+/// Checks the discipline and the classes of a direction, and refuses keys that exclude them.
+fn queues_alone(link: &LinkSpec, item: &DirectionSpec) -> Result<(), Problem> {
+    let excluded = [
+        ("arq", link.arq.is_some()),
+        ("header_compression", link.header_compression.is_some()),
+        ("background", !item.background.is_empty()),
+        ("mark", !item.mark.is_unlimited()),
+    ];
+    let discipline = item.discipline.as_ref();
+    discipline::alone(&excluded, discipline, !item.classes.is_empty())?;
+    classes::check(&item.classes, discipline)
+}
+
+/// Checks a limit of packets or bytes.
+fn in_range(key: &str, limit: QueueSpec) -> Result<(), Problem> {
+    match limit {
+        QueueSpec::Packets(n) if n == 0 || n > MAX_COUNT => {
+            let message =
+                format!("{n} is out of range; write 1 to {MAX_COUNT}, or {key} = \"unlimited\"");
+            Err(out_of_range(path![key, "packets"], &message))
+        }
+        QueueSpec::Bytes(n) if n == 0 || n > 1 << 40 => {
+            let message = format!(
+                "\"{}\" is out of range; write \"1 B\" to \"1024 GiB\", or {key} = \"unlimited\"",
+                Size(n)
+            );
+            Err(out_of_range(path![key, "bytes"], &message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Graph of nodes and links.

@@ -6,6 +6,7 @@ use super::app::App;
 use super::arq::ArqLink;
 use super::background::BackgroundSpec;
 use super::channel::{ChannelSpec, JitterSpec};
+use super::classes::ClassSpec;
 use super::discipline::DisciplineSpec;
 use super::flow::Opener;
 use super::handoff::ExpandedHandoff;
@@ -82,6 +83,8 @@ pub struct DirectionSpec {
     pub queue: QueueSpec,
     /// Queue discipline in place of the FIFO queue.
     pub discipline: Option<DisciplineSpec>,
+    /// Classes by Diffserv codepoint; empty for a single queue.
+    pub classes: Vec<ClassSpec>,
     /// Queue length above which ECN-capable packets are marked.
     pub mark: QueueSpec,
     /// Set if packets of low priority have a class of their own.

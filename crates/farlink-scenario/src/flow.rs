@@ -121,8 +121,8 @@ table! {
         /// IP version of the flow's packets; by default the scenario's.
         ip?: IpName;
         /// Diffserv codepoint of the flow's packets in both directions, a name ("EF", "AF41", "CS1",
-        /// "LE") or a number. The discipline "cake" reads it, and packets with "LE" have low
-        /// priority. Dummy segments of "peach" keep LE. The default is 0.
+        /// "LE") or a number. The discipline "cake" and `classes` read it, and packets with "LE"
+        /// have low priority. Dummy segments of "peach" keep LE. The default is 0.
         dscp?: DscpSpec;
         /// Forbid routers to fragment this flow's packets (DF). Routers then drop packets that are
         /// too long: a TCP is notified of the path MTU (RFC 1191), and datagrams are lost. If

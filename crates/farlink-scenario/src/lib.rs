@@ -15,6 +15,7 @@ mod burst;
 mod cake;
 mod channel;
 mod checks;
+mod classes;
 mod compression;
 mod control;
 mod decode;
@@ -67,6 +68,7 @@ pub use background::{BackgroundDistribution, BackgroundSpec};
 pub use burst::Burst;
 pub use cake::{AckFilterName, FramingName, IsolationName, TinsName};
 pub use channel::{Channel, ChannelSpec, Distribution, GilbertSpec, JitterSpec, ReorderSpec};
+pub use classes::{ClassSpec, build as build_classes};
 pub use compression::{CompressionName, CompressionSpec};
 pub use control::ControlSpec;
 use decode::Problem;
@@ -221,6 +223,10 @@ impl Scenario {
             bdp::spell_out(link);
             for table in [&mut link.down, &mut link.up].into_iter().flatten() {
                 if let Some(discipline) = &mut table.discipline {
+                    discipline.spell_out();
+                }
+                let classes = table.classes.iter_mut();
+                for discipline in classes.filter_map(|class| class.discipline.as_mut()) {
                     discipline.spell_out();
                 }
             }

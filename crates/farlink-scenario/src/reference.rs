@@ -38,6 +38,11 @@ const SECTIONS: &[(&str, &str, &str)] = &[
         "DisciplineTable",
         "Or its method alone, `\"fq-codel\"`. See `docs/queues.md`.",
     ),
+    (
+        "`classes = [{ ... }]`",
+        "ClassSpec",
+        "In the order in which they are sent. See `docs/queues.md`.",
+    ),
     ("`background = [{ ... }]`", "BackgroundSpec", ""),
     (
         "`rate_trace = { ... }`",

@@ -10,6 +10,7 @@ use super::agent::AgentSpec;
 use super::arq::ArqSpec;
 use super::background::BackgroundSpec;
 use super::channel::Channel;
+use super::classes::ClassSpec;
 use super::compression::CompressionSpec;
 use super::discipline::DisciplineSpec;
 use super::fec::FecSpec;
@@ -155,6 +156,10 @@ table! {
         /// `header_compression`, `background` or `mark`. Packets of low priority then have no class
         /// of their own.
         discipline?: DisciplineSpec;
+        /// Classes of packets by Diffserv codepoint, in the order in which they are sent. Each has a
+        /// queue of its own. Not where a `discipline` is not allowed, and in place of `priorities`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        classes: Vec<ClassSpec>;
         /// Threshold of the queue for marking: an ECN-capable packet that a queue of this limit
         /// would drop is marked (a step, not RED). Other packets are never marked, and `queue`
         /// still drops. "unlimited" marks none. Needs `ecn = true` in the TCPs.

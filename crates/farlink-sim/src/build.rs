@@ -4,7 +4,8 @@ use crate::event_queue::MAX_SOURCES;
 use crate::monitor::{Monitor, RunError};
 use crate::scenario::{
     AgentHandoff, AgentName, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded,
-    ExpandedAgent, ExpandedLink, JitterSpec, OpenName, QueueSpec, QueuedName, background, process,
+    ExpandedAgent, ExpandedLink, JitterSpec, OpenName, QueueSpec, QueuedName, background,
+    build_classes, process,
 };
 use crate::world::{Handing, Mover, Plan, World};
 use farlink_agent::{
@@ -221,7 +222,13 @@ fn link(link: &ExpandedLink, streams: &Streams) -> Result<Link, RunError> {
         if let Some(traffic) = background::build(&spec.background, streams, &name) {
             built = built.with_background(traffic);
         }
-        if let Some(discipline) = &spec.discipline {
+        let stream = |class| streams.stream(&format!("{name}/class{class}/discipline"));
+        let shared = spec.discipline.as_ref();
+        if let Some(classes) =
+            build_classes(&spec.classes, shared, built.config(), queue_limit, stream)
+        {
+            built = built.with_discipline(classes);
+        } else if let Some(discipline) = &spec.discipline {
             let stream = streams.stream(&format!("{name}/discipline"));
             if let Some(discipline) = discipline.build(built.config(), stream) {
                 built = built.with_discipline(discipline);

@@ -574,6 +574,26 @@ mod tests {
         assert_eq!(report[2].metrics["packets"], 3.0);
     }
 
+    /// Classes read the codepoint in the header of a real packet.
+    #[test]
+    fn expedited_packets_of_programs_leave_first() {
+        let classes = [("links.0.down.classes", "[{ dscp = 'EF' }, {}]")];
+        let mut live = live(&classes.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        let datagram_of_class = Datagram {
+            dscp: farlink_tcp::Dscp::new(46),
+            body: Body::of_bytes(&[5; 972]),
+            ..Datagram::default()
+        };
+        let packet = Packet::new(NodeId(0), NodeId(2), Payload::Udp(datagram_of_class));
+        let expedited = farlink_wire::encode(&packet, farlink_wire::Addresses::of(&packet));
+        for bytes in [datagram(2), datagram(2), expedited.unwrap()] {
+            live.send(Instant::from_nanos(5), 0, bytes).unwrap();
+        }
+        let all = arrivals(&mut live, 1_000_000_000);
+        let classes: Vec<_> = all.iter().map(|arrival| arrival.2[1] >> 2).collect();
+        assert_eq!(classes, [0, 46, 0]);
+    }
+
     /// A queue without a limit holds 64 MiB. Of 46,000 packets of 1500 bytes at once, 44,740 fit
     /// and one is being sent. The rest are lost.
     #[test]

@@ -5,6 +5,7 @@
 //! the caller passes in the time.
 
 mod cake;
+mod classes;
 mod cobalt;
 mod codel;
 mod dual_pi2;
@@ -15,6 +16,7 @@ mod queue;
 mod red;
 
 pub use cake::{AckFilter, Cake, CakeConfig, Framing, Isolation, Labels, Overhead, Tins};
+pub use classes::{ClassConfig, Classes};
 pub use cobalt::CobaltConfig;
 pub use codel::{Codel, CodelConfig};
 pub use dual_pi2::{DualPi2, DualPi2Config};
@@ -25,7 +27,7 @@ pub use queue::{Drops, LONGEST_PACKET, Leaving, Reason, Waiting};
 pub use red::{Red, RedConfig};
 
 use crate::link::config::QueueLimit;
-use farlink_tcp::{Instant, Interval};
+use farlink_tcp::{Dscp, Instant, Interval};
 use farlink_wire::id::PacketId;
 use farlink_wire::packet::Packet;
 
@@ -46,6 +48,8 @@ pub enum Discipline {
     Fair(Fair),
     /// CAKE: a shaper, tins, and a queue per flow with a fair share for each host.
     Cake(Box<Cake>),
+    /// Classes by Diffserv codepoint, each with a queue of its own.
+    Classes(Box<Classes>),
 }
 
 impl Discipline {
@@ -58,6 +62,7 @@ impl Discipline {
     ) -> Option<bool> {
         match self {
             Self::Cake(queue) => queue.enqueue(now, waiting, &queue.labels(packet), drops),
+            Self::Classes(queue) => queue.enqueue(now, waiting, packet.dscp(), drops),
             _ => self.enqueue(now, waiting, drops),
         }
     }
@@ -74,6 +79,7 @@ impl Discipline {
             Self::Fair(queue) => queue.enqueue(now, packet, drops),
             Self::HeadDrop(queue) => queue.enqueue(packet, drops).then_some(false),
             Self::Cake(queue) => queue.enqueue(now, packet, &Labels::default(), drops),
+            Self::Classes(queue) => queue.enqueue(now, packet, Dscp::DEFAULT, drops),
         }
     }
 
@@ -88,6 +94,16 @@ impl Discipline {
             Self::Fair(queue) => queue.dequeue(now, drops),
             Self::HeadDrop(queue) => queue.dequeue(),
             Self::Cake(queue) => queue.dequeue(now, drops),
+            Self::Classes(queue) => queue.dequeue(now, drops),
+        }
+    }
+
+    /// Returns whether a packet precedes all waiting packets, so that an idle transmitter sends it
+    /// at once.
+    pub(crate) fn passes(&self, packet: &Packet) -> bool {
+        match self {
+            Self::Classes(queue) => queue.passes(packet.dscp()),
+            _ => false,
         }
     }
 
@@ -110,6 +126,7 @@ impl Discipline {
             Self::Fair(queue) => queue.queued(),
             Self::HeadDrop(queue) => queue.queued(),
             Self::Cake(queue) => queue.queued(),
+            Self::Classes(queue) => queue.queued(),
         }
     }
 }
@@ -125,6 +142,7 @@ impl Discipline {
             Self::Fair(queue) => queue.limit = limit,
             Self::HeadDrop(queue) => queue.limit = limit,
             Self::Cake(queue) => queue.limit = limit,
+            Self::Classes(queue) => queue.set_limit(limit),
         }
     }
 
@@ -133,6 +151,7 @@ impl Discipline {
         match self {
             Self::Red(queue) => queue.set_packet_time(packet_time),
             Self::Fair(queue) => queue.set_packet_time(packet_time),
+            Self::Classes(queue) => queue.set_packet_time(packet_time),
             // CAKE counts in packets of its shaper.
             Self::Codel(_)
             | Self::Pie(_)
@@ -153,6 +172,7 @@ impl Discipline {
             Self::DualPi2(queue) => queue.drain(&mut packets),
             Self::Fair(queue) => queue.drain(&mut packets),
             Self::Cake(queue) => queue.drain(&mut packets),
+            Self::Classes(queue) => queue.drain(&mut packets),
         }
         packets
     }

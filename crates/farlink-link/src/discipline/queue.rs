@@ -109,6 +109,13 @@ impl Fifo {
         Some(first)
     }
 
+    /// Removes the last packet.
+    pub(crate) fn pop_last(&mut self) -> Option<Waiting> {
+        let last = self.waiting.pop_back()?;
+        self.bytes -= u64::from(last.len);
+        Some(last)
+    }
+
     /// Removes all packets.
     pub(crate) fn drain(&mut self, into: &mut Vec<PacketId>) {
         into.extend(self.waiting.drain(..).map(|packet| packet.packet));

@@ -22,6 +22,8 @@ pub(super) struct Disciplined {
     counts: QueueStats,
     /// Reasons of the drops since the last [`Simplex::drain_reasons`], if recorded.
     reasons: Option<Vec<(PacketId, Reason)>>,
+    /// Set if the packet offered last was sent ahead of waiting packets.
+    passed: bool,
 }
 
 /// Counters of a queue discipline.
@@ -72,6 +74,7 @@ impl Simplex {
             drops: Drops::new(),
             counts: QueueStats::default(),
             reasons: None,
+            passed: false,
         }));
         self.defer_dequeue();
         self
@@ -117,6 +120,20 @@ impl Simplex {
     #[inline]
     pub(in crate::link) fn has_discipline(&self) -> bool {
         self.low.disciplined.is_some()
+    }
+
+    /// Returns whether a packet offered at `now` precedes all waiting packets at an idle transmitter.
+    pub(in crate::link) fn passes(&self, now: Instant, packet: &Packet) -> bool {
+        let own = self.low.disciplined.as_deref();
+        own.is_some_and(|own| own.discipline.passes(packet)) && self.is_free(now)
+    }
+
+    /// Returns whether the packet offered last was sent ahead of waiting packets.
+    pub(super) fn has_passed(&self) -> bool {
+        self.low
+            .disciplined
+            .as_deref()
+            .is_some_and(|own| own.passed)
     }
 
     /// Brings the counters of the low class up to date, and reports the drops of the discipline.
@@ -171,6 +188,15 @@ impl Simplex {
             ecn: packet.ecn(),
         };
         self.queued(now);
+        if let Some(own) = &mut self.low.disciplined {
+            own.passed = false;
+        }
+        if medium_idle && self.passes(now, packet) {
+            let own = self.low.disciplined.as_deref_mut()?;
+            own.passed = true;
+            own.counts.count_departure(Interval::ZERO);
+            return Some(self.send(now, waiting.packed));
+        }
         let is_first = !self.has_waiting();
         let own = self.low.disciplined.as_deref_mut()?;
         let offered = (waiting, &*packet);

@@ -235,8 +235,8 @@ impl Simplex {
     /// `None` if the packet waits in the low class or a discipline.
     pub fn departure(&self, now: Instant, packet: PacketId) -> Option<Instant> {
         if self.has_discipline() {
-            // The offered packet is sent at once only into an empty queue.
-            return (self.low_waiting == 0).then_some(now);
+            // The offered packet is sent at once only into an empty queue, or ahead of later classes.
+            return (self.low_waiting == 0 || self.has_passed()).then_some(now);
         }
         let mut waiting = self.low.waiting.iter();
         if waiting.any(|entry| entry.packet == packet) {
