@@ -271,6 +271,24 @@ fn an_unused_jump_ends_the_method_at_the_pipe_size() {
     assert!(driver.resume.is_over());
 }
 
+/// At the begin of the phase `PipeSize` is 33 segments: as many in flight end the method, one more
+/// does not. Fewer than the initial window end it with the initial window.
+#[test]
+fn a_jump_of_the_pipe_size_or_less_than_the_initial_window_ends_the_method() {
+    for (sent, mark) in [(33, Mark::ResumeNormal), (34, Mark::ResumeValidating)] {
+        let (mut driver, _) = Driver::jump(saved(), RTT);
+        driver.max += sent * MSS;
+        driver.ack(16, Interval::ZERO, 0);
+        assert_eq!(driver.ack(1, Interval::ZERO, 0), Some(mark));
+        assert_eq!(driver.state(), (sent, u64::MAX, 33));
+    }
+    let mut driver = Driver::new(saved(), RTT);
+    driver.ack(10, Interval::ZERO, 0);
+    driver.max += 5 * MSS;
+    assert_eq!(driver.ack(1, Interval::ZERO, 0), Some(Mark::ResumeNormal));
+    assert_eq!(driver.state(), (10, u64::MAX, 1));
+}
+
 /// Slow start goes on in the phase, which the last segment of the jump ends.
 #[test]
 fn validating_phase_grows_until_the_last_segment_of_the_jump() {
