@@ -137,6 +137,69 @@ pub fn indices(numbers: &[u64], entries: usize) -> (Encoded<u64>, Vec<usize>) {
     (encoded, used)
 }
 
+/// Decodes the first `rows` numbers of a page that [`indices`] wrote, and appends them to `out`.
+/// Returns `None` if the page is damaged.
+pub fn read_indices(page: &[u8], rows: usize, out: &mut Vec<u32>) -> Option<()> {
+    let (&width, mut rest) = page.split_first()?;
+    let width = u32::from(width);
+    let end = out.len().checked_add(rows)?;
+    if width > 32 {
+        return None;
+    }
+    while out.len() < end {
+        let head = read_varint(&mut rest)?;
+        let (count, left) = (usize::try_from(head >> 1).ok()?, end - out.len());
+        if head & 1 == 0 {
+            let (bytes, behind) = rest.split_at_checked(width.div_ceil(8) as usize)?;
+            rest = behind;
+            let number = bytes
+                .iter()
+                .rev()
+                .fold(0, |n, &byte| n << 8 | u32::from(byte));
+            out.extend(std::iter::repeat_n(number, count.min(left)));
+        } else {
+            let length = count.checked_mul(width as usize)?;
+            // The last groups may be cut off.
+            let (bytes, behind) = rest.split_at(length.min(rest.len()));
+            rest = behind;
+            unpack(bytes, width, count.checked_mul(8)?.min(left), out)?;
+        }
+        if count == 0 {
+            return None;
+        }
+    }
+    Some(())
+}
+
+/// Appends `count` numbers of `width` bits without gaps.
+fn unpack(bytes: &[u8], width: u32, count: usize, out: &mut Vec<u32>) -> Option<()> {
+    let (mut held, mut known) = (0_u64, 0);
+    let mut bytes = bytes.iter();
+    for _ in 0..count {
+        while known < width {
+            held |= u64::from(*bytes.next()?) << known;
+            known += 8;
+        }
+        out.push((held & ((1 << width) - 1)) as u32);
+        held >>= width;
+        known -= width;
+    }
+    Some(())
+}
+
+fn read_varint(rest: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..63).step_by(7) {
+        let (&byte, behind) = rest.split_first()?;
+        *rest = behind;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
 /// Returns values behind the definition levels of an optional column.
 fn behind_levels(rows: usize, missing: &[usize], values: &[u8]) -> Vec<u8> {
     let mut page = vec![0; 4];
@@ -420,6 +483,32 @@ mod tests {
         }
         // A number behind the list means its last entry.
         assert_eq!(indices(&[9, 255, 0], 10).1, [9, 0]);
+    }
+
+    #[test]
+    fn damaged_indices_are_refused() {
+        let numbers: Vec<u64> = (0..1000).map(|n| n % 37 / 2).collect();
+        let (encoded, _) = indices(&numbers, 37);
+        let read = |page: &[u8], rows| read_indices(page, rows, &mut Vec::new());
+        for length in 0..encoded.page.len() {
+            assert_eq!(read(&encoded.page[..length], 1000), None, "{length}");
+        }
+        assert_eq!(read(&encoded.page, 1000), Some(()));
+        assert_eq!(read(&encoded.page, 1 << 20), None);
+        assert_eq!(read(&[33, 2, 0, 0, 0, 0, 0], 1), None);
+        assert_eq!(read(&[1, 0, 0], 1), None);
+        assert_eq!(
+            read(&[1, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1], 1),
+            None
+        );
+        // No run is longer than the rows that are asked for.
+        let mut out = Vec::new();
+        read_indices(&[1, 0xfe, 255, 255, 255, 15, 1], 3, &mut out).unwrap();
+        assert_eq!(out, [1, 1, 1]);
+        // A dictionary of one text may take no bits.
+        let mut out = Vec::new();
+        read_indices(&[0, 6], 3, &mut out).unwrap();
+        assert_eq!(out, [0, 0, 0]);
     }
 
     #[test]
