@@ -1,0 +1,529 @@
+//! An end of a connection, and its application.
+
+use crate::control::{Factory, Told};
+use crate::random::drawing;
+use crate::tls::{self, Secrets};
+use crate::{Config, pattern};
+use bytes::{Bytes, BytesMut};
+use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn_proto::{
+    ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent,
+    Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, ServerConfig, StreamEvent, StreamId,
+    TimeSource, TransportConfig, VarInt,
+};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use ring::{hkdf, hmac};
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Length of connection IDs, as quinn's default.
+const CID_LEN: usize = 8;
+/// Length of the destination ID of a client's first packet, as quinn's default.
+const FIRST_CID_LEN: usize = 20;
+
+/// Role in the handshake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// Opens the connection.
+    Client,
+    /// Waits for it.
+    Server,
+}
+
+/// A datagram to send.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Transmitted {
+    /// Bytes after the UDP header.
+    pub bytes: Vec<u8>,
+    /// ECN field of its IP header.
+    pub ecn: u8,
+    /// Set if it carries data of the stream.
+    pub has_data: bool,
+}
+
+/// Counters of an end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Datagrams sent with data of the stream.
+    pub with_data: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Other datagrams sent.
+    pub without_data: u64,
+    /// Packets that were found to be lost. Their data is sent again.
+    pub lost: u64,
+    /// Window of the congestion control in bytes.
+    pub window: u64,
+    /// Threshold of slow start in bytes, if the congestion control has one and it is set.
+    pub ssthresh: Option<u64>,
+    /// Length of the largest datagram that the path is known to carry.
+    pub mtu: u16,
+}
+
+/// Sending half of the application.
+#[derive(Debug, Default)]
+struct Source {
+    /// Bytes still to write.
+    left: u64,
+    written: u64,
+    stream: Option<StreamId>,
+    finished: bool,
+    /// Set if the peer has acknowledged the whole stream.
+    acknowledged: bool,
+}
+
+/// Reading half of the application.
+#[derive(Debug, Default)]
+struct Sink {
+    read: u64,
+    ended: bool,
+    /// Set if a byte was not that of the stream.
+    wrong: bool,
+}
+
+/// An end of a connection.
+pub struct End {
+    config: Config,
+    random: Xoshiro256PlusPlus,
+    endpoint: Endpoint,
+    client: Option<ClientConfig>,
+    connection: Option<(ConnectionHandle, Connection)>,
+    /// Set once the connection needs no further calls.
+    drained: bool,
+    told: Arc<Mutex<Told>>,
+    secrets: Arc<Secrets>,
+    /// Answers of the endpoint that belong to no connection.
+    answers: VecDeque<Vec<u8>>,
+    source: Source,
+    sink: Sink,
+    /// Reason for which the connection was lost.
+    lost: Option<String>,
+    with_data: u64,
+    without_data: u64,
+    bytes: u64,
+}
+
+impl fmt::Debug for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("End");
+        shown.field("config", &self.config);
+        shown.field("source", &self.source);
+        shown.field("sink", &self.sink);
+        shown.field("lost", &self.lost);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// Returns quinn's time for a simulated one in nanoseconds.
+fn at(nanos: u64) -> Instant {
+    base() + Duration::from_nanos(nanos)
+}
+
+/// Instant of the simulated time zero. Only differences matter.
+fn base() -> Instant {
+    static BASE: OnceLock<Instant> = OnceLock::new();
+    *BASE.get_or_init(Instant::now)
+}
+
+/// Wall clock of a simulated host.
+struct Wall;
+
+impl TimeSource for Wall {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + tls::CLOCK
+    }
+}
+
+/// Connection IDs from the seed.
+struct Ids(Xoshiro256PlusPlus);
+
+impl ConnectionIdGenerator for Ids {
+    fn generate_cid(&mut self) -> ConnectionId {
+        ConnectionId::new(&self.0.next_u64().to_le_bytes())
+    }
+
+    fn cid_len(&self) -> usize {
+        CID_LEN
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+fn draw<const N: usize>(random: &mut Xoshiro256PlusPlus) -> [u8; N] {
+    let mut bytes = [0; N];
+    random.fill_bytes(&mut bytes);
+    bytes
+}
+
+/// Address of the peer. One end talks to one peer, so one address is enough.
+fn peer(side: Side) -> SocketAddr {
+    let (host, port) = match side {
+        Side::Client => (1, 443),
+        Side::Server => (2, 50_000),
+    };
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)), port)
+}
+
+fn transport(config: &Config, seed: [u8; 16], told: &Arc<Mutex<Told>>) -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    transport.congestion_controller_factory(Arc::new(Factory {
+        control: config.control,
+        seed,
+        told: Arc::clone(told),
+    }));
+    if let Some(window) = config.receive_window {
+        let window = VarInt::from_u64(window).unwrap_or(VarInt::MAX);
+        transport.stream_receive_window(window);
+        transport.receive_window(window);
+    }
+    if let Some(window) = config.send_window {
+        transport.send_window(window);
+    }
+    transport
+}
+
+impl End {
+    /// Creates an end that sends `len` bytes once the connection is open; `u64::MAX` for as much as
+    /// it can, 0 for no stream.
+    ///
+    /// # Errors
+    /// Fails if the TLS library refuses the configuration.
+    pub fn new(side: Side, config: Config, len: u64) -> Result<Self, String> {
+        let mut random = Xoshiro256PlusPlus::from_seed(config.seed);
+        let (told, secrets) = (Arc::default(), Arc::new(Secrets::default()));
+        let reset = hmac::Key::new(hmac::HMAC_SHA256, &draw::<64>(&mut random));
+        let mut own = EndpointConfig::new(Arc::new(reset));
+        own.rng_seed(Some(draw(&mut random)));
+        let ids: [u8; 32] = draw(&mut random);
+        own.cid_generator(move || Box::new(Ids(Xoshiro256PlusPlus::from_seed(ids))));
+        let transport = Arc::new(transport(&config, draw(&mut random), &told));
+        let refused = |error: &dyn fmt::Display| format!("QUIC cannot start: {error}");
+        let (mut client, mut server) = (None, None);
+        match side {
+            Side::Client => {
+                let tls = tls::client(&secrets).map_err(|error| refused(&error))?;
+                let tls = QuicClientConfig::try_from(tls).map_err(|error| refused(&error))?;
+                let mut made = ClientConfig::new(Arc::new(tls));
+                let first: [u8; FIRST_CID_LEN] = draw(&mut random);
+                made.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&first)));
+                made.transport_config(transport);
+                client = Some(made);
+            }
+            Side::Server => {
+                let tls = tls::server().map_err(|error| refused(&error))?;
+                let tls = QuicServerConfig::try_from(tls).map_err(|error| refused(&error))?;
+                let key = draw::<64>(&mut random);
+                let token = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(&key);
+                let mut made = ServerConfig::new(Arc::new(tls), Arc::new(token));
+                made.time_source(Arc::new(Wall));
+                made.transport_config(transport);
+                server = Some(Arc::new(made));
+            }
+        }
+        Ok(Self {
+            config,
+            random,
+            endpoint: Endpoint::new(Arc::new(own), server, config.finds_mtu, None),
+            client,
+            connection: None,
+            drained: false,
+            told,
+            secrets,
+            answers: VecDeque::new(),
+            source: Source {
+                left: len,
+                ..Source::default()
+            },
+            sink: Sink::default(),
+            lost: None,
+            with_data: 0,
+            without_data: 0,
+            bytes: 0,
+        })
+    }
+
+    /// Opens the connection of a client; does nothing at a server.
+    pub fn open(&mut self, now: u64) {
+        let Some(config) = self.client.take() else {
+            return;
+        };
+        let (endpoint, to) = (&mut self.endpoint, peer(Side::Client));
+        let opened = drawing(&mut self.random, || {
+            endpoint.connect(at(now), config, to, tls::SERVER_NAME)
+        });
+        match opened {
+            Ok(connection) => self.connection = Some(connection),
+            Err(error) => self.lost = Some(error.to_string()),
+        }
+    }
+
+    /// Handles an arriving datagram.
+    pub fn receive(&mut self, now: u64, ecn: u8, bytes: &[u8]) {
+        let mut random = self.random.clone();
+        drawing(&mut random, || self.handle(now, ecn, bytes));
+        self.random = random;
+    }
+
+    fn handle(&mut self, now: u64, ecn: u8, bytes: &[u8]) {
+        let from = match self.client_or_server() {
+            Side::Client => peer(Side::Client),
+            Side::Server => peer(Side::Server),
+        };
+        let ecn = EcnCodepoint::from_bits(ecn);
+        let mut answer = Vec::new();
+        let data = BytesMut::from(bytes);
+        let event = self
+            .endpoint
+            .handle(at(now), from, None, ecn, data, &mut answer);
+        match event {
+            Some(DatagramEvent::ConnectionEvent(of, event)) => {
+                if let Some((handle, connection)) = &mut self.connection
+                    && *handle == of
+                {
+                    connection.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                // A late copy of the first packet must not open a second connection.
+                if self.connection.is_some() {
+                    self.endpoint.ignore(incoming);
+                } else {
+                    match self.endpoint.accept(incoming, at(now), &mut answer, None) {
+                        Ok(connection) => self.connection = Some(connection),
+                        Err(error) => {
+                            let size = error.response.map(|response| response.size);
+                            self.answers.extend(size.map(|size| answer[..size].to_vec()));
+                        }
+                    }
+                }
+            }
+            Some(DatagramEvent::Response(response)) => {
+                self.answers.push_back(answer[..response.size].to_vec());
+            }
+            None => {}
+        }
+        self.serve();
+    }
+
+    fn client_or_server(&self) -> Side {
+        match &self.connection {
+            Some((_, connection)) if connection.side().is_client() => Side::Client,
+            _ => Side::Server,
+        }
+    }
+
+    /// Handles the timers that are due.
+    pub fn on_time(&mut self, now: u64) {
+        if self.deadline().is_none_or(|due| due > now) {
+            return;
+        }
+        let mut random = self.random.clone();
+        drawing(&mut random, || {
+            if let Some((_, connection)) = &mut self.connection {
+                connection.handle_timeout(at(now));
+            }
+            self.serve();
+        });
+        self.random = random;
+    }
+
+    /// Returns the next datagram to send now.
+    pub fn transmit(&mut self, now: u64) -> Option<Transmitted> {
+        if let Some(bytes) = self.answers.pop_front() {
+            return Some(self.count(bytes, 0, false));
+        }
+        if self.drained {
+            return None;
+        }
+        let mut random = self.random.clone();
+        let sent = drawing(&mut random, || self.poll(now));
+        self.random = random;
+        sent
+    }
+
+    fn poll(&mut self, now: u64) -> Option<Transmitted> {
+        let (_, connection) = self.connection.as_mut()?;
+        let frames = connection.stats().frame_tx.stream;
+        let mut bytes = Vec::new();
+        let transmit = connection.poll_transmit(at(now), 1, &mut bytes)?;
+        bytes.truncate(transmit.size);
+        let has_data = connection.stats().frame_tx.stream > frames;
+        self.serve();
+        let ecn = transmit.ecn.map_or(0, |ecn| ecn as u8);
+        Some(self.count(bytes, ecn, has_data))
+    }
+
+    fn count(&mut self, bytes: Vec<u8>, ecn: u8, has_data: bool) -> Transmitted {
+        if has_data {
+            self.with_data += 1;
+            self.bytes += bytes.len() as u64;
+        } else {
+            self.without_data += 1;
+        }
+        Transmitted {
+            bytes,
+            ecn,
+            has_data,
+        }
+    }
+
+    /// Returns the time of the next timer.
+    pub fn deadline(&mut self) -> Option<u64> {
+        if self.drained {
+            return None;
+        }
+        let (_, connection) = self.connection.as_mut()?;
+        let due = connection.poll_timeout()?;
+        Some(due.saturating_duration_since(base()).as_nanos() as u64)
+    }
+
+    /// Closes the connection. The peer learns of it by a packet.
+    pub fn close(&mut self, now: u64) {
+        if let Some((_, connection)) = &mut self.connection {
+            connection.close(at(now), VarInt::from_u32(0), Bytes::new());
+            self.serve();
+        }
+    }
+
+    /// Lets endpoint, connection and application react to what has happened.
+    fn serve(&mut self) {
+        let Some((handle, connection)) = &mut self.connection else {
+            return;
+        };
+        if self.drained {
+            return;
+        }
+        loop {
+            while let Some(event) = connection.poll_endpoint_events() {
+                self.drained |= event.is_drained();
+                if let Some(answer) = self.endpoint.handle_event(*handle, event) {
+                    connection.handle_event(answer);
+                }
+            }
+            let Some(event) = connection.poll() else {
+                break;
+            };
+            match event {
+                Event::Connected => self.source.write(connection),
+                Event::ConnectionLost { reason } => self.lost = Some(reason.to_string()),
+                Event::Stream(StreamEvent::Writable { .. }) => self.source.write(connection),
+                Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) => {
+                    while let Some(id) = connection.streams().accept(Dir::Uni) {
+                        self.sink.read(connection, id);
+                    }
+                }
+                Event::Stream(StreamEvent::Readable { id }) => self.sink.read(connection, id),
+                Event::Stream(StreamEvent::Finished { .. }) => self.source.acknowledged = true,
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns the number of bytes that the application has read.
+    pub fn read(&self) -> u64 {
+        self.sink.read
+    }
+
+    /// Returns whether the application has read the whole stream of the peer.
+    pub fn has_all(&self) -> bool {
+        self.sink.ended
+    }
+
+    /// Returns whether the peer has acknowledged the whole stream of this end.
+    pub fn is_acknowledged(&self) -> bool {
+        self.source.acknowledged
+    }
+
+    /// Returns the reason for which the connection was lost, or for which its data is wrong.
+    pub fn fault(&self) -> Option<&str> {
+        if self.sink.wrong {
+            return Some("data arrived that was not sent");
+        }
+        self.lost.as_deref()
+    }
+
+    /// Returns the lines of a key log file for the connection; empty at a server.
+    pub fn secrets(&self) -> String {
+        self.secrets.lines()
+    }
+
+    /// Returns what the congestion control was told.
+    pub fn told(&self) -> Told {
+        self.told.lock().map(|told| *told).unwrap_or_default()
+    }
+
+    /// Returns the counters.
+    pub fn counters(&self) -> Counters {
+        let mut counters = Counters {
+            with_data: self.with_data,
+            bytes: self.bytes,
+            without_data: self.without_data,
+            ..Counters::default()
+        };
+        if let Some((_, connection)) = &self.connection {
+            let path = connection.stats().path;
+            let metrics = connection.congestion_state().metrics();
+            counters.lost = path.lost_packets;
+            counters.window = metrics.congestion_window;
+            counters.ssthresh = metrics.ssthresh.filter(|&threshold| threshold != u64::MAX);
+            counters.mtu = path.current_mtu;
+        }
+        counters
+    }
+}
+
+impl Source {
+    /// Writes as much as the connection takes.
+    fn write(&mut self, connection: &mut Connection) {
+        if self.finished || (self.left == 0 && self.stream.is_none()) {
+            return;
+        }
+        let stream = self.stream.or_else(|| connection.streams().open(Dir::Uni));
+        self.stream = stream;
+        let Some(id) = stream else { return };
+        let mut stream = connection.send_stream(id);
+        while self.left > 0 {
+            let part = pattern::part(self.written, self.left);
+            // The only errors are a full send buffer and a stream that the peer has stopped.
+            let Ok(taken) = stream.write_chunks(&mut [part]) else {
+                return;
+            };
+            self.written += taken.bytes as u64;
+            if self.left != u64::MAX {
+                self.left -= taken.bytes as u64;
+            }
+        }
+        self.finished = stream.finish().is_ok();
+    }
+}
+
+impl Sink {
+    /// Reads all data that is there in order.
+    fn read(&mut self, connection: &mut Connection, id: StreamId) {
+        let mut stream = connection.recv_stream(id);
+        let Ok(mut chunks) = stream.read(true) else {
+            return;
+        };
+        loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => {
+                    self.wrong |= !pattern::is_at(self.read, &chunk.bytes);
+                    self.read += chunk.bytes.len() as u64;
+                }
+                Ok(None) => {
+                    self.ended = true;
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        // The connection asks to be polled after every call anyway.
+        let _ = chunks.finalize();
+    }
+}

@@ -1,0 +1,252 @@
+//! Two ends over a path that delays, loses, copies and reorders datagrams.
+
+use farlink_quic::{Config, Control, End, Side, Transmitted};
+use std::collections::BTreeMap;
+
+const MS: u64 = 1_000_000;
+const CONTROLS: [Control; 3] = [Control::Cubic, Control::NewReno, Control::Bbr];
+
+/// What the path does with datagrams, each in percent.
+#[derive(Clone, Copy, Default)]
+struct Path {
+    loss: u64,
+    copies: u64,
+    late: u64,
+    most: usize,
+}
+
+const CLEAN: Path = Path {
+    loss: 0,
+    copies: 0,
+    late: 0,
+    most: 1472,
+};
+
+struct Net {
+    path: Path,
+    random: u64,
+    now: u64,
+    count: u64,
+    /// Arrivals by time and number: the receiving end and the datagram.
+    arrivals: BTreeMap<(u64, u64), (usize, Transmitted)>,
+    /// All datagrams sent, with time and sender.
+    log: Vec<(u64, usize, Transmitted)>,
+    ends: [End; 2],
+}
+
+fn config(control: Control, seed: u8) -> Config {
+    Config {
+        control,
+        receive_window: None,
+        send_window: None,
+        finds_mtu: true,
+        seed: [seed; 32],
+    }
+}
+
+impl Net {
+    fn new(control: Control, path: Path, lens: [u64; 2]) -> Self {
+        let client = End::new(Side::Client, config(control, 1), lens[0]).unwrap();
+        let server = End::new(Side::Server, config(control, 2), lens[1]).unwrap();
+        Self {
+            path,
+            random: 9,
+            now: 0,
+            count: 0,
+            arrivals: BTreeMap::new(),
+            log: Vec::new(),
+            ends: [client, server],
+        }
+    }
+
+    fn percent(&mut self) -> u64 {
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 33) % 100
+    }
+
+    fn send_all(&mut self) {
+        for from in 0..2 {
+            while let Some(datagram) = self.ends[from].transmit(self.now) {
+                self.log.push((self.now, from, datagram.clone()));
+                let lost = self.percent() < self.path.loss;
+                if lost || datagram.bytes.len() > self.path.most {
+                    continue;
+                }
+                let copies = 1 + u64::from(self.percent() < self.path.copies);
+                for _ in 0..copies {
+                    let late = u64::from(self.percent() < self.path.late) * 30 * MS;
+                    self.count += 1;
+                    let at = self.now + 50 * MS + late;
+                    self.arrivals
+                        .insert((at, self.count), (1 - from, datagram.clone()));
+                }
+            }
+        }
+    }
+
+    /// Runs until `done`, or for ten minutes.
+    fn run(&mut self, done: impl Fn(&[End; 2]) -> bool) {
+        self.ends[0].open(0);
+        loop {
+            self.send_all();
+            if done(&self.ends) || self.now > 600_000 * MS {
+                return;
+            }
+            let arrival = self.arrivals.keys().next().map(|key| key.0);
+            let timers = self.ends.iter_mut().filter_map(End::deadline).min();
+            let Some(next) = arrival.into_iter().chain(timers).min() else {
+                return;
+            };
+            self.now = next.max(self.now);
+            for end in &mut self.ends {
+                end.on_time(self.now);
+            }
+            while let Some(entry) = self.arrivals.first_entry() {
+                if entry.key().0 > self.now {
+                    break;
+                }
+                let (to, datagram) = entry.remove();
+                self.ends[to].receive(self.now, datagram.ecn, &datagram.bytes);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_arrives_over_a_clean_path() {
+    for control in CONTROLS {
+        let mut net = Net::new(control, CLEAN, [1_000_000, 0]);
+        net.run(|ends| ends[0].is_acknowledged());
+        let [client, server] = &net.ends;
+        assert!(server.has_all() && server.read() == 1_000_000, "{control:?}");
+        assert_eq!((client.fault(), server.fault()), (None, None));
+        assert_eq!(client.counters().lost, 0);
+        // Quinn searches for up to 1452 bytes (RFC 8899).
+        assert_eq!(client.counters().mtu, 1452);
+        let told = client.told();
+        assert_eq!(told.rtt_min, 100 * MS);
+        assert!(told.rtt_max < 126 * MS, "{told:?}"); // a delayed ACK waits 25 ms at most
+    }
+}
+
+#[test]
+fn first_datagrams_are_those_of_a_handshake() {
+    let mut net = Net::new(Control::Cubic, CLEAN, [10_000, 0]);
+    net.run(|ends| ends[0].is_acknowledged());
+    let (at, from, first) = &net.log[0];
+    assert_eq!((*at, *from, first.bytes.len()), (0, 0, 1200));
+    assert_eq!(first.bytes[0] & 0xf0, 0xc0, "an Initial packet (RFC 9000, 17.2)");
+    assert_eq!(first.bytes[1..5], [0, 0, 0, 1], "version 1");
+    // The server answers after half a round trip and the client has data in flight after one.
+    assert_eq!((net.log[1].0, net.log[1].1), (50 * MS, 1));
+    let data = net.log.iter().find(|sent| sent.2.has_data).unwrap();
+    assert_eq!((data.0, data.1), (100 * MS, 0));
+    assert_eq!(data.2.ecn, 2, "ECT(0)");
+}
+
+#[test]
+fn bytes_are_exact_under_loss_copies_and_reordering() {
+    for control in CONTROLS {
+        for (loss, copies, late) in [(1, 0, 0), (15, 0, 0), (0, 20, 20), (5, 10, 10)] {
+            let path = Path {
+                loss,
+                copies,
+                late,
+                ..CLEAN
+            };
+            let mut net = Net::new(control, path, [300_000, 0]);
+            net.run(|ends| ends[0].is_acknowledged());
+            let [client, server] = &net.ends;
+            let what = format!("{control:?} {loss} {copies} {late}");
+            assert_eq!((client.fault(), server.fault()), (None, None), "{what}");
+            assert_eq!((server.read(), server.has_all()), (300_000, true), "{what}");
+            assert!(loss == 0 || client.counters().lost > 0, "{what}");
+        }
+    }
+}
+
+#[test]
+fn two_runs_are_equal_and_another_seed_is_not() {
+    for control in CONTROLS {
+        let path = Path {
+            loss: 3,
+            copies: 3,
+            late: 3,
+            ..CLEAN
+        };
+        let run = |seed| {
+            let mut net = Net::new(control, path, [2_000_000, 50_000]);
+            net.ends[0] = End::new(Side::Client, config(control, seed), 2_000_000).unwrap();
+            net.run(|ends| ends.iter().all(End::is_acknowledged));
+            (net.now, net.log, net.ends.map(|end| (end.told(), end.secrets())))
+        };
+        let first = run(1);
+        assert_eq!(first.2[0].1.lines().count(), 5, "five secrets");
+        assert!(first == run(1), "{control:?}");
+        assert!(first != run(3), "{control:?}");
+    }
+}
+
+#[test]
+fn server_sends_as_well_and_both_directions_at_once() {
+    let mut net = Net::new(Control::Cubic, CLEAN, [20_000, 400_000]);
+    net.run(|ends| ends.iter().all(End::is_acknowledged));
+    assert_eq!((net.ends[0].read(), net.ends[1].read()), (400_000, 20_000));
+    assert!(net.ends.iter().all(|end| end.has_all() && end.fault().is_none()));
+}
+
+#[test]
+fn windows_limit_what_is_in_flight() {
+    let rate = |receive_window, send_window| {
+        let mut net = Net::new(Control::Cubic, CLEAN, [1_000_000, 0]);
+        let seed = |side, seed, len| {
+            let config = Config {
+                receive_window,
+                send_window,
+                ..config(Control::Cubic, seed)
+            };
+            End::new(side, config, len).unwrap()
+        };
+        net.ends = [seed(Side::Client, 1, 1_000_000), seed(Side::Server, 2, 0)];
+        net.run(|ends| ends[0].is_acknowledged());
+        net.now / MS
+    };
+    let free = rate(None, None);
+    // 1 MB in windows of 50 kB takes 20 round trips of 100 ms and more.
+    assert!(rate(Some(50_000), None) > 2000 && free < 1000, "{free}");
+    assert!(rate(None, Some(50_000)) > 2000);
+}
+
+#[test]
+fn closing_tells_the_peer_and_a_dead_path_ends_the_connection() {
+    let mut net = Net::new(Control::Cubic, CLEAN, [10_000, 0]);
+    net.run(|ends| ends[0].is_acknowledged());
+    net.ends[0].close(net.now);
+    net.run(|ends| ends[1].fault().is_some());
+    assert!(net.ends[1].fault().unwrap().contains("closed"), "{:?}", net.ends[1]);
+    let dead = Path {
+        most: 100,
+        ..CLEAN
+    };
+    let mut net = Net::new(Control::Cubic, dead, [10_000, 0]);
+    net.run(|ends| ends[0].fault().is_some());
+    assert_eq!(net.ends[0].fault(), Some("timed out"));
+    assert!((30_000 * MS..31_000 * MS).contains(&net.now), "{}", net.now);
+}
+
+#[test]
+fn mtu_search_ends_at_the_path() {
+    let narrow = Path {
+        most: 1372,
+        ..CLEAN
+    };
+    let mut net = Net::new(Control::Cubic, narrow, [3_000_000, 0]);
+    net.run(|ends| ends[0].is_acknowledged());
+    let counters = net.ends[0].counters();
+    // The search stops within 20 bytes of the limit.
+    assert!((1352..=1372).contains(&counters.mtu), "{}", counters.mtu);
+    assert_eq!(counters.lost, 0, "lost probes do not count");
+}
