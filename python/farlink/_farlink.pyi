@@ -121,6 +121,7 @@ class TraceTables(TypedDict):
 
     measures: Measures
     pcaps: dict[str, bytes]
+    secrets: NotRequired[str]
     tables: dict[str, Columns]
     story: NotRequired[list[tuple[float, str, str, str, int | None]]]
 
@@ -132,6 +133,7 @@ class TraceBins(TypedDict):
 
     measures: Measures
     pcaps: dict[str, bytes]
+    secrets: NotRequired[str]
     width_ns: int
     bins: Columns
 

@@ -405,7 +405,7 @@ class Result:
             text = json.dumps(self._head["scenarios"][tcp])
             traced = tracefiles.write(text, place, snaplen=snaplen, progress=report)
             self._check_same(tcp, 0, traced.measures)
-            written[tcp] = [*_save_pcaps(place, traced.pcaps), *traced.paths]
+            written[tcp] = [*_save_pcaps(place, traced.pcaps, traced.secrets), *traced.paths]
 
         self._each_tcp(simulate, progress, jobs)
         return [path for tcp in self.tcp for path in written[tcp]]
@@ -568,11 +568,15 @@ class Result:
         return written + write_all(tasks, jobs, tell, figure)
 
     def save_pcaps(self, directory: str | Path, snaplen: int = 0) -> list[Path]:
-        """Write the packets of run 0 of every TCP as <tcp>/<capture point>.pcapng."""
+        """Write the packets of run 0 of every TCP as <tcp>/<capture point>.pcapng.
+
+        For QUIC, <tcp>/keys.log has the secrets with which Wireshark decrypts them.
+        """
         written = []
         for tcp in self.tcp:
-            pcaps = self.probe(tcp, snaplen=snaplen).pcaps
-            written += _save_pcaps(files.inside(Path(directory), tcp), pcaps)
+            probed = self.probe(tcp, snaplen=snaplen)
+            folder = files.inside(Path(directory), tcp)
+            written += _save_pcaps(folder, probed.pcaps, probed.secrets)
         return written
 
     @classmethod
@@ -630,9 +634,12 @@ class Result:
             )
 
 
-def _save_pcaps(directory: Path, pcaps: Mapping[str, bytes]) -> list[Path]:
-    """Write captures as <capture point>.pcapng."""
+def _save_pcaps(directory: Path, pcaps: Mapping[str, bytes], secrets: str) -> list[Path]:
+    """Write captures as <capture point>.pcapng, and for QUIC their secrets as keys.log."""
     written = []
+    if secrets:
+        written.append(directory / "keys.log")
+        files.write_bytes(written[0], secrets.encode())
     for point, data in pcaps.items():
         # The capture point beside an agent is NODE@LINK-wired or -wireless.
         for part in point.split("@"):

@@ -155,13 +155,22 @@ def find(scenario: str | Path | Mapping[str, object]) -> Source:
     return Source(path.stem, text, str(path), directory=path.parent)
 
 
+QUIC = "quic"
+"""Profile of QUIC, which runs in place of TCP."""
+
+
 def profiles() -> dict[str, dict[str, Any]]:
     """Return the profiles by name: summary, TCPs, and the keys of `[tcp]` that each sets."""
     return {profile["name"]: profile for profile in json.loads(_farlink.profiles())}
 
 
 def split(tcp: str) -> tuple[str | None, str]:
-    """Split the profile off the name of a TCP: "linux-cubic" is ("linux", "cubic")."""
+    """Split the profile off the name of a TCP: "linux-cubic" is ("linux", "cubic").
+
+    The name "quic" alone is the usual congestion control of QUIC.
+    """
+    if tcp == QUIC:
+        return QUIC, str(profiles()[QUIC]["usual"])
     profile, dash, variant = tcp.partition("-")
     return (profile, variant) if dash and profile in profiles() else (None, tcp)
 

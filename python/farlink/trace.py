@@ -39,12 +39,14 @@ class Trace:
     """Run with its traces.
 
     `measures` and `outcome` have the run's numbers, and `pcaps` the captured packets by capture
-    point (empty without captures).
+    point (empty without captures). `secrets` has the lines of a key log file, with which Wireshark
+    decrypts captured QUIC.
     """
 
     def __init__(self, raw: "TraceTables") -> None:
         self.measures = raw["measures"]
         self.pcaps = dict(raw["pcaps"])
+        self.secrets = raw.get("secrets", "")
         self._raw = raw
         self._tables: dict[str, pd.DataFrame] = {}
         self._arrays: dict[str, dict[str, _Array | Texts]] = {}

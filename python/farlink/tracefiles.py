@@ -20,11 +20,12 @@ __all__ = ["Written", "write"]
 
 @dataclass(frozen=True)
 class Written:
-    """Files of a run's traces, with its numbers and its captures by capture point."""
+    """Files of a run's traces, with its numbers, captures by capture point, and key log."""
 
     measures: "Measures"
     pcaps: dict[str, bytes]
     paths: list[Path]
+    secrets: str
 
 
 def write(
@@ -56,7 +57,7 @@ def write(
     metadata = columns.pandas_metadata(columns.layout(table), kind.units)
     _path(directory, kind).write_bytes(columns.to_parquet(table, metadata))
     paths = [_path(directory, kind) for kind in [*kinds, kind]]
-    return Written(raw["measures"], dict(raw["pcaps"]), paths)
+    return Written(raw["measures"], dict(raw["pcaps"]), paths, raw.get("secrets", ""))
 
 
 def _file(directory: Path, kind: registry.TraceKind) -> "_farlink.TraceFile":

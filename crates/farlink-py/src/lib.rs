@@ -18,7 +18,7 @@ use columns::Columns;
 use control::Watchdog;
 use farlink_sim::scenario::Expanded;
 use farlink_sim::{Asked, Column, Monitor, Outcome, RunError, TraceOptions, scenario};
-use farlink_tcp::{Interval, profile::PROFILES, variant::VARIANTS};
+use farlink_tcp::{Interval, profile, variant::VARIANTS};
 use job::{Jobs, watch};
 use measures::{Known, Measures, Row};
 use pyo3::prelude::*;
@@ -180,11 +180,11 @@ fn variants() -> String {
 /// Returns the profiles as JSON, each with its TCPs and the keys of `[tcp]` that it sets.
 #[pyfunction]
 fn profiles() -> String {
-    let all: Vec<_> = PROFILES
-        .iter()
+    let all: Vec<_> = profile::all()
         .map(|p| {
             serde_json::json!({
                 "name": p.name, "summary": p.summary, "source": p.source, "tcp": p.names(),
+                "usual": p.usual,
                 "keys": p.values.iter().map(|v| v.key).collect::<Vec<_>>(),
             })
         })
@@ -328,6 +328,7 @@ fn trace<'py>(
         pcaps.set_item(name, PyBytes::new(py, bytes))?;
     }
     out.set_item("pcaps", pcaps)?;
+    out.set_item("secrets", traced.secrets)?;
     if packets {
         let lines = farlink_sim::story(expanded, &tables);
         let rows = lines.into_iter().map(|line| {

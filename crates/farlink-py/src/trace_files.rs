@@ -102,6 +102,7 @@ pub(crate) fn trace_files<'py>(
         pcaps.set_item(name, PyBytes::new(py, bytes))?;
     }
     out.set_item("pcaps", pcaps)?;
+    out.set_item("secrets", traced.secrets)?;
     let (width, bins) = bins.columns(expanded)?;
     out.set_item("width_ns", width)?;
     out.set_item("bins", bins)?;

@@ -1,4 +1,4 @@
-//! Congestion controls of quinn-proto, watched: what they are told is counted and they decide.
+//! Congestion controls of quinn-proto, watched: their inputs are counted.
 
 use crate::Control;
 use quinn_proto::RttEstimator;
@@ -9,9 +9,9 @@ use std::any::Any;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// What the congestion control of an end was told.
+/// Counters of what the congestion control of an end was given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct ControlStats {
     /// Number of round-trip samples.
     pub rtt_samples: u64,
     /// Sum of the round-trip samples in nanoseconds, the peer's delay included.
@@ -37,7 +37,7 @@ pub(crate) struct Factory {
     pub(crate) control: Control,
     /// Seed of a control that draws random numbers.
     pub(crate) seed: [u8; 16],
-    pub(crate) told: Arc<Mutex<Told>>,
+    pub(crate) control_stats: Arc<Mutex<ControlStats>>,
 }
 
 impl ControllerFactory for Factory {
@@ -53,23 +53,23 @@ impl ControllerFactory for Factory {
         Box::new(Watched {
             inner,
             newest: None,
-            told: Arc::clone(&self.told),
+            control_stats: Arc::clone(&self.control_stats),
         })
     }
 }
 
-/// A congestion control and the counters of what it is told.
+/// A congestion control and the counters of its inputs.
 struct Watched {
     inner: Box<dyn Controller>,
     /// Departure of the newest packet of the current batch of acknowledged packets.
     newest: Option<Instant>,
-    told: Arc<Mutex<Told>>,
+    control_stats: Arc<Mutex<ControlStats>>,
 }
 
 impl Watched {
-    fn count(&self, change: impl FnOnce(&mut Told)) {
-        if let Ok(mut told) = self.told.lock() {
-            change(&mut told);
+    fn count(&self, change: impl FnOnce(&mut ControlStats)) {
+        if let Ok(mut control_stats) = self.control_stats.lock() {
+            change(&mut control_stats);
         }
     }
 }
@@ -92,23 +92,29 @@ impl Controller for Watched {
         rtt: &RttEstimator,
     ) {
         self.newest = self.newest.max(Some(sent));
-        self.count(|told| told.srtt = nanos(rtt.get()));
+        self.count(|control_stats| control_stats.srtt = nanos(rtt.get()));
         self.inner.on_ack(now, sent, bytes, app_limited, rtt);
     }
 
-    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+    fn on_end_acks(
+        &mut self,
+        now: Instant,
+        in_flight: u64,
+        app_limited: bool,
+        largest: Option<u64>,
+    ) {
         let sample = self.newest.take().map(|sent| nanos(now - sent));
-        self.count(|told| {
-            told.in_flight = in_flight;
+        self.count(|control_stats| {
+            control_stats.in_flight = in_flight;
             if let Some(sample) = sample {
-                told.rtt_min = match told.rtt_samples {
+                control_stats.rtt_min = match control_stats.rtt_samples {
                     0 => sample,
-                    _ => told.rtt_min.min(sample),
+                    _ => control_stats.rtt_min.min(sample),
                 };
-                told.rtt_max = told.rtt_max.max(sample);
-                told.rtt_last = sample;
-                told.rtt_sum += sample;
-                told.rtt_samples += 1;
+                control_stats.rtt_max = control_stats.rtt_max.max(sample);
+                control_stats.rtt_last = sample;
+                control_stats.rtt_sum += sample;
+                control_stats.rtt_samples += 1;
             }
         });
         self.inner.on_end_acks(now, in_flight, app_limited, largest);
@@ -125,9 +131,9 @@ impl Controller for Watched {
         self.inner
             .on_congestion_event(now, sent, is_persistent_congestion, lost_bytes);
         let reduced = self.inner.window() < before;
-        self.count(|told| {
-            told.reductions += u64::from(reduced);
-            told.persistent += u64::from(is_persistent_congestion);
+        self.count(|control_stats| {
+            control_stats.reductions += u64::from(reduced);
+            control_stats.persistent += u64::from(is_persistent_congestion);
         });
     }
 
@@ -147,7 +153,7 @@ impl Controller for Watched {
         Box::new(Self {
             inner: self.inner.clone_box(),
             newest: self.newest,
-            told: Arc::clone(&self.told),
+            control_stats: Arc::clone(&self.control_stats),
         })
     }
 

@@ -1,6 +1,6 @@
 //! An end of a connection, and its application.
 
-use crate::control::{Factory, Told};
+use crate::control::{ControlStats, Factory};
 use crate::random::drawing;
 use crate::tls::{self, Secrets};
 use crate::{Config, pattern};
@@ -94,7 +94,7 @@ pub struct End {
     connection: Option<(ConnectionHandle, Connection)>,
     /// Set once the connection needs no further calls.
     drained: bool,
-    told: Arc<Mutex<Told>>,
+    control_stats: Arc<Mutex<ControlStats>>,
     secrets: Arc<Secrets>,
     /// Answers of the endpoint that belong to no connection.
     answers: VecDeque<Vec<u8>>,
@@ -170,12 +170,16 @@ fn peer(side: Side) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)), port)
 }
 
-fn transport(config: &Config, seed: [u8; 16], told: &Arc<Mutex<Told>>) -> TransportConfig {
+fn transport(
+    config: &Config,
+    seed: [u8; 16],
+    control_stats: &Arc<Mutex<ControlStats>>,
+) -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport.congestion_controller_factory(Arc::new(Factory {
         control: config.control,
         seed,
-        told: Arc::clone(told),
+        control_stats: Arc::clone(control_stats),
     }));
     if let Some(window) = config.receive_window {
         let window = VarInt::from_u64(window).unwrap_or(VarInt::MAX);
@@ -196,13 +200,13 @@ impl End {
     /// Fails if the TLS library refuses the configuration.
     pub fn new(side: Side, config: Config, len: u64) -> Result<Self, String> {
         let mut random = Xoshiro256PlusPlus::from_seed(config.seed);
-        let (told, secrets) = (Arc::default(), Arc::new(Secrets::default()));
+        let (control_stats, secrets) = (Arc::default(), Arc::new(Secrets::default()));
         let reset = hmac::Key::new(hmac::HMAC_SHA256, &draw::<64>(&mut random));
         let mut own = EndpointConfig::new(Arc::new(reset));
         own.rng_seed(Some(draw(&mut random)));
         let ids: [u8; 32] = draw(&mut random);
         own.cid_generator(move || Box::new(Ids(Xoshiro256PlusPlus::from_seed(ids))));
-        let transport = Arc::new(transport(&config, draw(&mut random), &told));
+        let transport = Arc::new(transport(&config, draw(&mut random), &control_stats));
         let refused = |error: &dyn fmt::Display| format!("QUIC cannot start: {error}");
         let (mut client, mut server) = (None, None);
         match side {
@@ -233,7 +237,7 @@ impl End {
             client,
             connection: None,
             drained: false,
-            told,
+            control_stats,
             secrets,
             answers: VecDeque::new(),
             source: Source {
@@ -298,7 +302,8 @@ impl End {
                         Ok(connection) => self.connection = Some(connection),
                         Err(error) => {
                             let size = error.response.map(|response| response.size);
-                            self.answers.extend(size.map(|size| answer[..size].to_vec()));
+                            self.answers
+                                .extend(size.map(|size| answer[..size].to_vec()));
                         }
                     }
                 }
@@ -453,9 +458,12 @@ impl End {
         self.secrets.lines()
     }
 
-    /// Returns what the congestion control was told.
-    pub fn told(&self) -> Told {
-        self.told.lock().map(|told| *told).unwrap_or_default()
+    /// Returns the counters of the congestion control.
+    pub fn control_stats(&self) -> ControlStats {
+        self.control_stats
+            .lock()
+            .map(|control_stats| *control_stats)
+            .unwrap_or_default()
     }
 
     /// Returns the counters.

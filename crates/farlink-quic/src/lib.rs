@@ -13,7 +13,7 @@ mod pattern;
 mod random;
 mod tls;
 
-pub use control::Told;
+pub use control::ControlStats;
 pub use end::{Counters, End, Side, Transmitted};
 
 /// Congestion controls of quinn-proto.

@@ -21,7 +21,7 @@ fn whole() -> &'static Bytes {
 /// Returns bytes of the stream from `at` on, at least one and at most `most`.
 pub(crate) fn part(at: u64, most: u64) -> Bytes {
     let from = (at % PERIOD as u64) as usize;
-    let to = (from as u64 + most).min(PERIOD as u64) as usize;
+    let to = (from as u64).saturating_add(most).min(PERIOD as u64) as usize;
     whole().slice(from..to)
 }
 
@@ -54,5 +54,6 @@ mod tests {
         stream[140_000] ^= 1;
         assert!(!is_at(0, &stream));
         assert!(is_at(5, &[]));
+        assert_eq!(part(1, u64::MAX).len(), PERIOD - 1);
     }
 }

@@ -38,12 +38,11 @@ const KEY_SEED: [u8; 32] = [
 
 /// Returns the configuration of a client that writes its secrets to `secrets`.
 pub(crate) fn client(secrets: &Arc<Secrets>) -> Result<ClientConfig, Error> {
-    let mut config =
-        ClientConfig::builder_with_details(Arc::new(provider()), Arc::new(NoClock))
-            .with_protocol_versions(&[&rustls::version::TLS13])?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(OneCertificate))
-            .with_no_client_auth();
+    let mut config = ClientConfig::builder_with_details(Arc::new(provider()), Arc::new(NoClock))
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(OneCertificate))
+        .with_no_client_auth();
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     config.enable_early_data = true;
     config.key_log = Arc::clone(secrets) as Arc<dyn KeyLog>;
@@ -52,11 +51,10 @@ pub(crate) fn client(secrets: &Arc<Secrets>) -> Result<ClientConfig, Error> {
 
 /// Returns the configuration of a server.
 pub(crate) fn server() -> Result<ServerConfig, Error> {
-    let mut config =
-        ServerConfig::builder_with_details(Arc::new(provider()), Arc::new(NoClock))
-            .with_protocol_versions(&[&rustls::version::TLS13])?
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::new(OneCertificate));
+    let mut config = ServerConfig::builder_with_details(Arc::new(provider()), Arc::new(NoClock))
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(OneCertificate));
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     config.max_early_data_size = u32::MAX;
     Ok(config)

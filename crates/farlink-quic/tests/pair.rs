@@ -121,14 +121,17 @@ fn a_file_arrives_over_a_clean_path() {
         let mut net = Net::new(control, CLEAN, [1_000_000, 0]);
         net.run(|ends| ends[0].is_acknowledged());
         let [client, server] = &net.ends;
-        assert!(server.has_all() && server.read() == 1_000_000, "{control:?}");
+        assert!(
+            server.has_all() && server.read() == 1_000_000,
+            "{control:?}"
+        );
         assert_eq!((client.fault(), server.fault()), (None, None));
         assert_eq!(client.counters().lost, 0);
         // Quinn searches for up to 1452 bytes (RFC 8899).
         assert_eq!(client.counters().mtu, 1452);
-        let told = client.told();
-        assert_eq!(told.rtt_min, 100 * MS);
-        assert!(told.rtt_max < 126 * MS, "{told:?}"); // a delayed ACK waits 25 ms at most
+        let control_stats = client.control_stats();
+        assert_eq!(control_stats.rtt_min, 100 * MS);
+        assert!(control_stats.rtt_max < 126 * MS, "{control_stats:?}"); // a delayed ACK waits 25 ms at most
     }
 }
 
@@ -138,7 +141,11 @@ fn first_datagrams_are_those_of_a_handshake() {
     net.run(|ends| ends[0].is_acknowledged());
     let (at, from, first) = &net.log[0];
     assert_eq!((*at, *from, first.bytes.len()), (0, 0, 1200));
-    assert_eq!(first.bytes[0] & 0xf0, 0xc0, "an Initial packet (RFC 9000, 17.2)");
+    assert_eq!(
+        first.bytes[0] & 0xf0,
+        0xc0,
+        "an Initial packet (RFC 9000, 17.2)"
+    );
     assert_eq!(first.bytes[1..5], [0, 0, 0, 1], "version 1");
     // The server answers after half a round trip and the client has data in flight after one.
     assert_eq!((net.log[1].0, net.log[1].1), (50 * MS, 1));
@@ -181,7 +188,11 @@ fn two_runs_are_equal_and_another_seed_is_not() {
             let mut net = Net::new(control, path, [2_000_000, 50_000]);
             net.ends[0] = End::new(Side::Client, config(control, seed), 2_000_000).unwrap();
             net.run(|ends| ends.iter().all(End::is_acknowledged));
-            (net.now, net.log, net.ends.map(|end| (end.told(), end.secrets())))
+            (
+                net.now,
+                net.log,
+                net.ends.map(|end| (end.control_stats(), end.secrets())),
+            )
         };
         let first = run(1);
         assert_eq!(first.2[0].1.lines().count(), 5, "five secrets");
@@ -195,7 +206,11 @@ fn server_sends_as_well_and_both_directions_at_once() {
     let mut net = Net::new(Control::Cubic, CLEAN, [20_000, 400_000]);
     net.run(|ends| ends.iter().all(End::is_acknowledged));
     assert_eq!((net.ends[0].read(), net.ends[1].read()), (400_000, 20_000));
-    assert!(net.ends.iter().all(|end| end.has_all() && end.fault().is_none()));
+    assert!(
+        net.ends
+            .iter()
+            .all(|end| end.has_all() && end.fault().is_none())
+    );
 }
 
 #[test]
@@ -226,11 +241,12 @@ fn closing_tells_the_peer_and_a_dead_path_ends_the_connection() {
     net.run(|ends| ends[0].is_acknowledged());
     net.ends[0].close(net.now);
     net.run(|ends| ends[1].fault().is_some());
-    assert!(net.ends[1].fault().unwrap().contains("closed"), "{:?}", net.ends[1]);
-    let dead = Path {
-        most: 100,
-        ..CLEAN
-    };
+    assert!(
+        net.ends[1].fault().unwrap().contains("closed"),
+        "{:?}",
+        net.ends[1]
+    );
+    let dead = Path { most: 100, ..CLEAN };
     let mut net = Net::new(Control::Cubic, dead, [10_000, 0]);
     net.run(|ends| ends[0].fault().is_some());
     assert_eq!(net.ends[0].fault(), Some("timed out"));

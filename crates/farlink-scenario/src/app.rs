@@ -7,6 +7,7 @@ use super::checks::{LONGEST_RUN, ZERO, fault};
 use super::decode::Problem;
 use super::distribution::TimeDistribution;
 use super::flow::{AppName, Connections, FlowSpec, MAX_BYTES};
+use super::quic::QuicSpec;
 use super::table::within;
 use super::traffic::{self, ConversationSpec, Protocol, UdpSpec, WebSpec, XtpSpec, missing};
 use super::units::{Size, Time};
@@ -42,6 +43,8 @@ pub enum App {
     Udp(UdpSpec),
     /// A file over an XTP-like transport, in UDP datagrams.
     Xtp(XtpSpec),
+    /// A file or as much data as possible, over QUIC.
+    Quic(QuicSpec),
 }
 
 /// Pages, each with a main object and inline objects.

@@ -27,6 +27,7 @@ use super::handoff::{ExpandedHandoff, HandoffSpec, Place};
 use super::host_jitter;
 use super::ip;
 use super::queue::QueueSpec;
+use super::quic;
 use super::roaming;
 use super::spec::{DirectionTable, LinkSpec, Scenario};
 use super::super_packet;
@@ -91,10 +92,11 @@ fn agents(
     nodes: &Nodes,
     links: &[ExpandedLink],
 ) -> Result<Vec<ExpandedAgent>, Problem> {
+    let tcp = quic::of_agents(&scenario.tcp);
     let resolve = |(i, agent): (usize, &AgentSpec)| {
         let resolved = nodes
             .find(&agent.at, "at")
-            .and_then(|at| agent.resolve(at, &nodes.names, links, &scenario.tcp));
+            .and_then(|at| agent.resolve(at, &nodes.names, links, &tcp));
         resolved.map_err(|problem| problem.within(i).within("agents"))
     };
     scenario.agents.iter().enumerate().map(resolve).collect()
@@ -611,11 +613,13 @@ fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
     let mut names: HashMap<String, usize> = HashMap::new();
     // Number of flows for which each key of [tcp] has no effect.
     let mut idle: Map<(&str, &str), usize> = Map::new();
-    let mut over_tcp = 0;
+    let (mut over_tcp, mut over_quic) = (0, false);
     for (i, flow) in scenario.flows.iter().enumerate() {
         let here = |problem: Problem| problem.within(i).within("flows");
         let config = flow_tcp(scenario, flow, i)?;
-        if !flow.app.is_udp() {
+        if quic::is(&scenario.tcp_of(flow)) && !flow.app.is_udp() {
+            over_quic = true;
+        } else if !flow.app.is_udp() {
             over_tcp += 1;
             for key in scenario.tcp.ignored(&config) {
                 *idle.entry(key).or_default() += 1;
@@ -633,7 +637,7 @@ fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
             out.push((i, copy));
         }
     }
-    if over_tcp == 0 {
+    if over_tcp == 0 && !over_quic {
         no_tcp_at_all(scenario)?;
     }
     match idle.into_iter().find(|&(_, times)| times == over_tcp) {
@@ -674,6 +678,9 @@ fn flow_tcp(scenario: &Scenario, flow: &FlowSpec, i: usize) -> Result<Config, Pr
             problem.within("tcp")
         }
     })?;
+    if quic::is(&scenario.tcp_of(flow)) {
+        return Ok(config);
+    }
     let idle = match flow.tcp.variant {
         // These keys may have an effect if an override chooses another TCP.
         None => Vec::new(),
@@ -693,7 +700,11 @@ fn one_flow(
     config: &Arc<Config>,
 ) -> Result<Vec<ExpandedFlow>, Problem> {
     good_name(name, "name")?;
-    let app = app(flow)?;
+    let mut app = app(flow)?;
+    let tcp = scenario.tcp_of(flow);
+    if quic::is(&tcp) && !flow.app.is_udp() {
+        app = quic::over(app, &tcp)?;
+    }
     let opens = opener(flow);
     let ip = scenario.ip_of(flow);
     let reassembly_timeout = fragments::reassembly_timeout(flow, ip)?;

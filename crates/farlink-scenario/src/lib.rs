@@ -41,6 +41,7 @@ mod mac;
 mod preset;
 pub mod process;
 mod queue;
+mod quic;
 #[cfg(test)]
 mod reference;
 mod roaming;
@@ -88,6 +89,7 @@ pub use library::library;
 pub use preset::presets_json;
 pub use process::*;
 pub use queue::QueueSpec;
+pub use quic::{QuicControl, QuicSpec};
 pub use spec::{DirectionTable, Fragments, LinkSpec, RouteSpec, Scenario};
 pub use tcp::TcpSpec;
 pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use farlink_tcp::config::Config;
 use farlink_tcp::congestion::{Control, is_added};
 use farlink_tcp::key::{self, Key, Value};
-use farlink_tcp::profile::{self, PROFILES, Profile};
+use farlink_tcp::profile::{self, Profile};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::SerializeMap;
@@ -132,6 +132,14 @@ impl TcpSpec {
         Err(E::custom(format!(
             "has {name} in the table resume and alone; write one of the two"
         )))
+    }
+
+    /// Returns the value of the key `key`, if it is set.
+    pub(super) fn value(&self, key: &str) -> Option<Value> {
+        let mut written = self.written();
+        written
+            .find(|(at, _)| at.name == key)
+            .map(|(_, value)| value)
     }
 
     /// Returns whether no key is set.
@@ -391,7 +399,7 @@ struct ProfileName(&'static str);
 impl<'de> Deserialize<'de> for ProfileName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let written = Scalar::deserialize(deserializer)?;
-        let names: Vec<_> = PROFILES.iter().map(|profile| profile.name).collect();
+        let names: Vec<_> = profile::all().map(|profile| profile.name).collect();
         let text = match &written {
             Scalar::Text(text) => text.clone(),
             other => other.to_string(),
@@ -410,8 +418,8 @@ impl JsonSchema for TcpSpec {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let profile = |p: &&Profile| serde_json::json!({ "const": p.name, "description": format!("{}.", p.summary) });
-        let profiles: Vec<_> = PROFILES.iter().map(profile).collect();
+        let profile = |p: &Profile| serde_json::json!({ "const": p.name, "description": format!("{}.", p.summary) });
+        let profiles: Vec<_> = profile::all().map(profile).collect();
         let mut properties = serde_json::Map::new();
         let mut put = |name: &str, meaning: String, mut schema: Schema| {
             schema.insert("description".to_owned(), meaning.into());

@@ -194,6 +194,7 @@ impl Drive {
         over_tcp
             .chain(world.udp.iter().map(datagrams))
             .chain(world.xtp.iter().map(XtpFlow::share))
+            .chain(world.quic.iter().map(|flow| flow.share(world.now)))
             .fold(1.0, f64::min)
     }
 }

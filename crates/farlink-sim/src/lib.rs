@@ -32,6 +32,7 @@ mod metrics;
 mod monitor;
 mod numbers;
 mod probe;
+mod quic;
 mod run;
 mod sample;
 mod stepper;

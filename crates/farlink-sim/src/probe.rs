@@ -10,6 +10,7 @@ mod tables;
 
 use crate::flow::EndId;
 use crate::log;
+use crate::quic::Seen;
 use farlink_agent::{Act, Note};
 use farlink_channel::DropCause;
 use farlink_link::Simplex;
@@ -275,10 +276,21 @@ impl Probes {
         self.sent.push(Sent::of(at, seq, len, again.into()));
     }
 
-    /// Records delivered bytes of a stream over XTP.
-    pub(crate) fn xtp_delivered(&mut self, time: Instant, flow: FlowId, bytes: u64) {
+    /// Records delivered bytes of a stream over XTP or QUIC.
+    pub(crate) fn stream_delivered(&mut self, time: Instant, flow: FlowId, bytes: u64) {
         let at = (time, self.flow(flow), 1);
         self.delivered.push(Delivered::of(at, bytes));
+    }
+
+    /// Adds the state of a QUIC sender, and its latest round-trip sample if it is new.
+    pub(crate) fn quic_changed(&mut self, time: Instant, flow: FlowId, seen: &Seen, sampled: bool) {
+        let at = (time, self.flow(flow), 0);
+        if sampled {
+            self.rtt.push(Rtt::of(at, seen.sample.as_nanos()));
+        }
+        let (srtt, ssthresh) = (seen.srtt.as_nanos(), seen.ssthresh);
+        let row = State::of(at, seen.window, ssthresh, seen.in_flight, srtt, 0);
+        self.state.push(row);
     }
 
     /// Adds the first copy of a datagram that arrived. `total` is the number of bytes received so

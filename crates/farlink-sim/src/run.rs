@@ -74,6 +74,9 @@ pub struct Trace {
     pub tables: Vec<Table>,
     /// Captures by the name of their node.
     pub captures: Vec<(String, Vec<u8>)>,
+    /// Lines of a key log file, with which the captured packets of QUIC can be decrypted. Empty
+    /// without captures and without QUIC.
+    pub secrets: String,
 }
 
 /// Runs number `run` of a scenario. The outcome is a function of scenario, seed and `run`.
@@ -104,7 +107,7 @@ pub(crate) fn run_world(
 
 /// Turns probes on in a world that has not started.
 pub(crate) fn observe(world: &mut World, mut probes: Probes) {
-    // Flow numbers of packets: flows over TCP first, those over XTP last.
+    // Flow numbers of packets: flows over TCP first, those over QUIC last.
     let mut flows: Vec<(usize, u32)> = world.order.iter().map(FlowKind::group).zip(0..).collect();
     flows.sort_unstable();
     probes.flows = flows.into_iter().map(|(_, number)| number).collect();
@@ -236,6 +239,7 @@ pub fn trace(
         outcome,
         captures: captures(&mut probes, &world, scenario),
         tables: probes.into_tables(),
+        secrets: secrets(&world, options),
     })
 }
 
@@ -275,7 +279,16 @@ pub fn trace_into(
         outcome,
         tables: Vec::new(),
         captures,
+        secrets: secrets(&world, options),
     })
+}
+
+/// Returns the secrets of all QUIC flows of a run with captures.
+fn secrets(world: &World, options: &TraceOptions) -> String {
+    match options.snaplen {
+        Some(_) => world.quic.iter().map(|flow| flow.ends.secrets()).collect(),
+        None => String::new(),
+    }
 }
 
 /// Builds a world with probes.

@@ -113,6 +113,7 @@ impl Stepper {
             outcome,
             tables,
             captures: Vec::new(),
+            secrets: String::new(),
         };
         (self.scenario, trace)
     }

@@ -19,6 +19,7 @@ mod mover;
 mod packet_log;
 mod passages;
 mod placed;
+mod quic;
 #[cfg(test)]
 mod random;
 mod real_packets;
@@ -32,6 +33,7 @@ use crate::app::{AppEvent, Command, Side};
 use crate::event_queue::{Event, EventQueue, Kind};
 use crate::flow::{End, EndId, FlowState, Times};
 use crate::probe::Probes;
+use crate::quic::QuicFlow;
 use crate::transit::Transit;
 use crate::udp::UdpFlow;
 use crate::xtp::XtpFlow;
@@ -102,16 +104,19 @@ pub(crate) enum FlowKind {
     Udp(usize),
     /// Index among the XTP flows.
     Xtp(usize),
+    /// Index among the QUIC flows.
+    Quic(usize),
 }
 
 impl FlowKind {
     /// Returns the sort key of the transport. Flow numbers in packets count TCP flows first, then
-    /// UDP, then XTP.
+    /// UDP, then XTP, then QUIC.
     pub(crate) fn group(&self) -> usize {
         match self {
             Self::Tcp(_) => 0,
             Self::Udp(_) => 1,
             Self::Xtp(_) => 2,
+            Self::Quic(_) => 3,
         }
     }
 }
@@ -205,7 +210,7 @@ pub(crate) struct World {
     /// Outcomes that links have reported during the current event.
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) ends: ById<EndId, End>,
-    /// TCP flows. Their numbers in packets come first, followed by UDP flows and XTP flows.
+    /// TCP flows. Their numbers in packets come first, followed by UDP, XTP and QUIC flows.
     pub(crate) flows: ById<FlowId, FlowState>,
     /// Fields of each flow that every packet reads.
     pub(crate) hot: ById<FlowId, FlowHot>,
@@ -215,6 +220,8 @@ pub(crate) struct World {
     pub(crate) udp: Vec<UdpFlow>,
     /// XTP flows.
     pub(crate) xtp: Vec<XtpFlow>,
+    /// QUIC flows.
+    pub(crate) quic: Vec<QuicFlow>,
     /// Counters of each flow, by flow number.
     pub(crate) counters: ById<FlowId, FlowCounters>,
     /// Serial number that orders events of equal kind, time and source.
@@ -279,6 +286,7 @@ impl World {
             order: Vec::new(),
             udp: Vec::new(),
             xtp: Vec::new(),
+            quic: Vec::new(),
             counters: ById::default(),
             serial: 0,
             probes: None,

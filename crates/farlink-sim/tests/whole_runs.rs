@@ -37,6 +37,7 @@ mod measures;
 mod peach;
 mod positions;
 mod prr;
+mod quic;
 mod rack;
 mod resume;
 mod send_buffer;

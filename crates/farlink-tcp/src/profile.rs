@@ -6,10 +6,12 @@
 
 mod freebsd;
 mod linux;
+mod quic;
 mod table;
 
 pub use freebsd::FREEBSD;
 pub use linux::LINUX;
+pub use quic::QUIC;
 pub use table::{Member, Profile, Value};
 
 /// Rows without changes, as the standards and studies define them.
@@ -22,16 +24,25 @@ pub static RFC: Profile = Profile {
     values: &[],
 };
 
-/// Profiles.
+/// Profiles of TCPs.
 pub static PROFILES: &[&Profile] = &[&RFC, &LINUX, &FREEBSD];
+
+/// Returns all profiles: those of TCPs, and QUIC.
+pub fn all() -> impl Iterator<Item = &'static Profile> {
+    PROFILES.iter().copied().chain([&QUIC])
+}
 
 /// Returns the profile with this name.
 pub fn lookup(name: &str) -> Option<&'static Profile> {
-    PROFILES.iter().copied().find(|p| p.name == name)
+    all().find(|p| p.name == name)
 }
 
 /// Returns profile and TCP of a name such as "linux-cubic"; `None` without the prefix of a profile.
+/// The name "quic" alone is its usual congestion control.
 pub fn split(name: &str) -> Option<(&'static Profile, &str)> {
+    if name == QUIC.name {
+        return Some((&QUIC, QUIC.usual));
+    }
     let (prefix, tcp) = name.split_once('-')?;
     Some((lookup(prefix)?, tcp))
 }
@@ -44,8 +55,8 @@ mod tests {
 
     #[test]
     fn every_member_has_a_row_and_every_parameter_exists() {
-        for profile in PROFILES {
-            assert!(std::ptr::eq(lookup(profile.name).unwrap(), *profile));
+        for profile in all() {
+            assert!(std::ptr::eq(lookup(profile.name).unwrap(), profile));
             assert!(profile.names().contains(&profile.usual), "{}", profile.name);
             for name in profile.names() {
                 assert!(profile.config(name).is_some(), "{}-{name}", profile.name);
@@ -73,6 +84,8 @@ mod tests {
         let (profile, tcp) = split("linux-cubic").unwrap();
         assert_eq!((profile.name, tcp), ("linux", "cubic"));
         assert!(split("p-tcp").is_none() && split("cubic").is_none());
+        let of_quic = ["quic", "quic-cubic", "quic-bbr"].map(|name| split(name).unwrap().1);
+        assert_eq!(of_quic, ["cubic", "cubic", "bbr"]);
         for row in variant::VARIANTS {
             assert!(split(row.name).is_none(), "{}", row.name);
         }

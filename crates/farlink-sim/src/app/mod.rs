@@ -57,7 +57,7 @@ impl Program {
                 Protocol::Telnet => Box::new(Telnet::new(spec, &stream)),
                 _ => Box::new(Items::new(spec, &stream)),
             },
-            App::Udp(_) | App::Xtp(_) => return None,
+            App::Udp(_) | App::Xtp(_) | App::Quic(_) => return None,
         }))
     }
 

@@ -1,9 +1,11 @@
-//! Builds the flows of a world: TCP flows first, then UDP flows, then XTP flows.
+//! Builds the flows of a world: TCP flows first, then UDP flows, then XTP flows, then
+//! QUIC flows.
 
 use crate::app::Program;
 use crate::event_queue::{Event, Kind};
 use crate::flow::{FlowState, Opening, udp_ports};
 use crate::monitor::{Monitor, RunError};
+use crate::quic::{Ends, QuicFlow, Route};
 use crate::scenario::{App, Expanded, ExpandedFlow, Opener};
 use crate::udp::UdpFlow;
 use crate::world::{FlowCounters, FlowHot, FlowKind, World};
@@ -65,15 +67,16 @@ pub(super) fn add(
     }
     add_datagrams(scenario, streams, world);
     add_over_xtp(scenario, world);
-    Ok(())
+    add_over_quic(scenario, streams, world)
 }
 
 /// Returns for each flow its kind and its index among the flows of this kind.
 fn kinds(scenario: &Expanded) -> Vec<FlowKind> {
-    let (mut tcp, mut udp, mut xtp) = (0.., 0.., 0..);
+    let (mut tcp, mut udp, mut xtp, mut quic) = (0.., 0.., 0.., 0..);
     let kind = |flow: &ExpandedFlow| match flow.app {
         App::Udp(_) => udp.next().map(FlowKind::Udp),
         App::Xtp(_) => xtp.next().map(FlowKind::Xtp),
+        App::Quic(_) => quic.next().map(FlowKind::Quic),
         _ => tcp.next().map(|number| FlowKind::Tcp(FlowId(number))),
     };
     scenario.flows.iter().filter_map(kind).collect()
@@ -129,4 +132,38 @@ fn add_over_xtp(scenario: &Expanded, world: &mut World) {
         ));
         start(world, flow, Kind::Datagram, before as u32);
     }
+}
+
+/// Adds the QUIC flows. Their numbers follow those of the XTP flows.
+#[cfg_attr(not(feature = "quic"), allow(unreachable_code))]
+fn add_over_quic(
+    scenario: &Expanded,
+    streams: &Streams,
+    world: &mut World,
+) -> Result<(), RunError> {
+    for (number, flow) in (0..).zip(&scenario.flows) {
+        let App::Quic(spec) = flow.app else {
+            continue;
+        };
+        let before = world.udp.len() + world.xtp.len() + world.quic.len();
+        let random = streams.stream(&format!("flow/{}/quic", flow.name));
+        let opens = flow.opens == Opener::Sender;
+        let ends = Ends::new(&spec, opens, flow.dont_fragment, random).map_err(RunError::Build)?;
+        let route = Route {
+            nodes: nodes(flow).into(),
+            ports: udp_ports(number),
+            ip: Ip::new(flow.ip, flow.dont_fragment),
+            dscp: flow.dscp,
+        };
+        world.quic.push(QuicFlow::new(
+            FlowId((world.flows.len() + before) as u32),
+            route,
+            spec,
+            ends,
+            Instant::ZERO + flow.start,
+            flow.duration,
+        ));
+        start(world, flow, Kind::Datagram, before as u32);
+    }
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::table::{Subject, measures, seconds, share};
 use crate::flow::{End, EndId, FlowState, Times};
+use crate::quic::{QuicFlow, UNCOUNTED};
 use crate::udp::UdpFlow;
 use crate::world::{FlowCounters, FlowKind, World};
 use crate::xtp::XtpFlow;
@@ -24,7 +25,7 @@ measures! { FLOW: OfFlow;
         arrived";
     "completed" "" Flag Mean |f| Some(f64::from(u8::from(f.completed()))),
         "1 if all data was delivered, else 0; for bulk flows 1, for datagrams 1 if all were sent";
-    "reverse_goodput" "bit/s" Rate Sum |f| f.tcp()?.reverse_goodput(),
+    "reverse_goodput" "bit/s" Rate Sum |f| f.reverse_goodput(),
         "goodput of the bytes in the other direction; none without reverse data";
     "segments_sent" "" Count Sum |f| f.stat(|s| s.segments_sent),
         "segments with data from the sending end, retransmissions included, without bare SYN and \
@@ -199,6 +200,7 @@ enum Own<'a> {
     /// The flow, the end of the run, and the result of [`World::least_sending`].
     Udp(&'a UdpFlow, Instant, Interval),
     Xtp(&'a XtpFlow, Instant),
+    Quic(&'a QuicFlow, Instant),
 }
 
 struct Tcp<'a> {
@@ -228,6 +230,10 @@ impl<'a> Flow<'a> {
                 let flow = &world.xtp[index];
                 (Own::Xtp(flow, world.now), flow.id)
             }
+            FlowKind::Quic(index) => {
+                let flow = &world.quic[index];
+                (Own::Quic(flow, world.now), flow.id)
+            }
         };
         Self {
             own,
@@ -249,7 +255,7 @@ impl<'a> Flow<'a> {
                 (udp.source.sent > 0 && seconds > 0.0)
                     .then(|| self.delivered() as f64 * 8.0 / seconds)
             }
-            Own::Xtp(..) => {
+            Own::Xtp(..) | Own::Quic(..) => {
                 let seconds = self.duration().filter(|&seconds| seconds > 0.0)?;
                 Some(self.delivered() as f64 * 8.0 / seconds)
             }
@@ -265,6 +271,7 @@ impl<'a> Flow<'a> {
                 let begun = xtp.stats()[0].segments_sent > 0;
                 begun.then(|| ended.since(xtp.start).as_secs_f64())
             }
+            Own::Quic(quic, now) => quic.duration(*now),
         }
     }
 
@@ -273,6 +280,18 @@ impl<'a> Flow<'a> {
             Own::Tcp(tcp) => tcp.to.received,
             Own::Udp(udp, ..) => udp.sink.received * u64::from(udp.source.packet()),
             Own::Xtp(xtp, _) => xtp.delivered(),
+            Own::Quic(quic, _) => quic.delivered(1),
+        }
+    }
+
+    fn reverse_goodput(&self) -> Option<f64> {
+        match &self.own {
+            Own::Tcp(tcp) => tcp.reverse_goodput(),
+            Own::Quic(quic, _) if quic.has_reverse() => {
+                let seconds = self.duration().filter(|&seconds| seconds > 0.0)?;
+                Some(quic.delivered(0) as f64 * 8.0 / seconds)
+            }
+            Own::Udp(..) | Own::Xtp(..) | Own::Quic(..) => None,
         }
     }
 
@@ -283,20 +302,21 @@ impl<'a> Flow<'a> {
             }) => *is_complete || (state.stops_after.is_some() && !state.failed),
             Own::Udp(udp, ..) => udp.ended_at.is_some(),
             Own::Xtp(xtp, _) => xtp.complete_at.is_some(),
+            Own::Quic(quic, _) => quic.completed(),
         }
     }
 
     fn tcp(&self) -> Option<&Tcp<'a>> {
         match &self.own {
             Own::Tcp(tcp) => Some(tcp),
-            Own::Udp(..) | Own::Xtp(..) => None,
+            Own::Udp(..) | Own::Xtp(..) | Own::Quic(..) => None,
         }
     }
 
     fn udp(&self) -> Option<&'a UdpFlow> {
         match self.own {
             Own::Udp(udp, ..) => Some(udp),
-            Own::Tcp(_) | Own::Xtp(..) => None,
+            Own::Tcp(_) | Own::Xtp(..) | Own::Quic(..) => None,
         }
     }
 
@@ -305,18 +325,19 @@ impl<'a> Flow<'a> {
         match &self.own {
             Own::Tcp(tcp) => Some([tcp.stats, tcp.to.stats()]),
             Own::Xtp(xtp, _) => Some(xtp.stats().map(Stats::clone)),
+            Own::Quic(quic, _) => Some(quic.stats()),
             Own::Udp(..) => None,
         }
     }
 
     /// Returns a counter of the data sender.
     fn stat(&self, of: fn(&Stats) -> u64) -> Option<f64> {
-        self.stats().map(|[from, _]| of(&from) as f64)
+        counted(of(&self.stats()?[0]))
     }
 
     /// Returns a counter of the data receiver.
     fn peer_stat(&self, of: fn(&Stats) -> u64) -> Option<f64> {
-        self.stats().map(|[_, to]| of(&to) as f64)
+        counted(of(&self.stats()?[1]))
     }
 
     /// Returns a mean in seconds, from the sum in nanoseconds and the count that `of` returns.
@@ -329,7 +350,8 @@ impl<'a> Flow<'a> {
     /// seconds.
     fn mean_of_samples(&self, of: fn(&Stats) -> u64) -> Option<f64> {
         let [stats, _] = self.stats()?;
-        share(of(&stats), stats.rtt_samples).map(|nanos| nanos / 1e9)
+        let sum = Some(of(&stats)).filter(|&sum| sum != UNCOUNTED)?;
+        share(sum, stats.rtt_samples).map(|nanos| nanos / 1e9)
     }
 
     fn phase(&self, phase: Phase) -> Option<f64> {
@@ -385,6 +407,11 @@ impl<'a> Tcp<'a> {
     fn responses(&self) -> Option<&'a Quantiles> {
         self.state.response_times.as_deref()
     }
+}
+
+/// Returns a counter as a value; `None` if it is not counted.
+fn counted(count: u64) -> Option<f64> {
+    (count != UNCOUNTED).then_some(count as f64)
 }
 
 /// Returns the seconds for which the source of a UDP flow was active.

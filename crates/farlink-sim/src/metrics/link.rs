@@ -218,5 +218,9 @@ pub(crate) fn needed(world: &World) -> ById<LinkId, u64> {
         let [from, to] = flow.nodes();
         cross(from, to, flow.packets_received());
     }
+    for flow in &world.quic {
+        let [from, to] = flow.nodes();
+        cross(from, to, flow.packets_received());
+    }
     needed
 }

@@ -16,6 +16,7 @@ fn way(world: &World, slot: FlowKind) -> [NodeId; 2] {
         FlowKind::Tcp(number) => EndId::both(number).map(|end| world.ends[end].node),
         FlowKind::Udp(index) => world.udp[index].nodes(),
         FlowKind::Xtp(index) => world.xtp[index].nodes(),
+        FlowKind::Quic(index) => world.quic[index].nodes(),
     }
 }
 

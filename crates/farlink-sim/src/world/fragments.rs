@@ -111,7 +111,7 @@ impl World {
         self.datagram_lost(packet.flow);
     }
 
-    fn send_made(&mut self, node: NodeId, number: PacketId) {
+    pub(super) fn send_made(&mut self, node: NodeId, number: PacketId) {
         if let Some(probes) = &mut self.probes {
             probes.capture(self.now, node, &self.packets[number]);
         }

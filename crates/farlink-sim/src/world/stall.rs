@@ -117,6 +117,10 @@ fn measure(world: &World, slot: FlowKind) -> (u64, bool) {
             let share = world.xtp[index].share();
             ((share * 1e12) as u64, true)
         }
+        FlowKind::Quic(index) => {
+            let flow = &world.quic[index];
+            (flow.delivered(0) + flow.delivered(1), flow.has_begun())
+        }
     }
 }
 
@@ -131,6 +135,7 @@ fn is_under_way(world: &World, slot: FlowKind) -> bool {
         }
         FlowKind::Udp(index) => world.udp[index].unsettled() > 0,
         FlowKind::Xtp(index) => !world.xtp[index].done,
+        FlowKind::Quic(index) => world.quic[index].done_at.is_none(),
     }
 }
 
@@ -164,6 +169,7 @@ fn nodes(world: &World, slot: FlowKind) -> [NodeId; 2] {
         }
         FlowKind::Udp(index) => world.udp[index].nodes(),
         FlowKind::Xtp(index) => world.xtp[index].nodes(),
+        FlowKind::Quic(index) => world.quic[index].nodes(),
     }
 }
 

@@ -20,7 +20,10 @@ impl World {
     pub(super) fn path_of_datagrams(&self, end: EndId) -> (NodeId, NodeId) {
         let [from, to] = match self.xtp_index(end.flow()) {
             Some(index) => self.xtp[index].nodes(),
-            None => self.udp[self.udp_index(end.flow())].nodes(),
+            None => match self.quic_index(end.flow()) {
+                Some(index) => self.quic[index].nodes(),
+                None => self.udp[self.udp_index(end.flow())].nodes(),
+            },
         };
         if end.side() == Side::From {
             (from, to)
@@ -49,7 +52,10 @@ impl World {
     /// Sends the datagram that is due, and schedules the next one or ends the source.
     pub(crate) fn datagram_due(&mut self, index: usize) {
         if let Some(index) = index.checked_sub(self.udp.len()) {
-            self.xtp_due(index);
+            match index.checked_sub(self.xtp.len()) {
+                Some(index) => self.quic_due(index),
+                None => self.xtp_due(index),
+            }
             return;
         }
         let flow = &mut self.udp[index];
@@ -89,6 +95,10 @@ impl World {
             self.xtp_arrived(index, number);
             return;
         }
+        if let Some(index) = self.quic_index(packet.flow) {
+            self.quic_arrived(index, number);
+            return;
+        }
         if let Payload::Udp(datagram) = &packet.payload {
             let index = self.udp_index(packet.flow);
             let flow = &mut self.udp[index];
@@ -109,7 +119,7 @@ impl World {
 
     /// Counts a lost datagram, or a lost copy or fragment of one.
     pub(crate) fn datagram_lost(&mut self, flow: FlowId) {
-        if self.xtp_index(flow).is_none() {
+        if self.is_counted(flow) {
             let index = self.udp_index(flow);
             self.udp[index].under_way -= 1;
             self.finish_if_drained(index);
@@ -118,10 +128,15 @@ impl World {
 
     /// Counts a duplicated datagram.
     pub(crate) fn datagram_copied(&mut self, flow: FlowId) {
-        if self.xtp_index(flow).is_none() {
+        if self.is_counted(flow) {
             let index = self.udp_index(flow);
             self.udp[index].under_way += 1;
         }
+    }
+
+    /// Returns whether the datagrams of a flow are counted one by one.
+    fn is_counted(&self, flow: FlowId) -> bool {
+        self.xtp_index(flow).is_none() && self.quic_index(flow).is_none()
     }
 
     /// Completes a flow whose source has ended when no datagram is in flight.
@@ -140,6 +155,8 @@ impl World {
             Payload::Udp(datagram) => match datagram.xtp.as_ref().map(|pdu| &pdu.content) {
                 Some(&Content::Data { seq, .. }) => Some(seq),
                 Some(Content::Control(_)) => None,
+                // What a packet of QUIC carries is encrypted.
+                None if self.quic_index(packet.flow).is_some() => None,
                 None => Some(datagram.number * u64::from(datagram.body.len())),
             },
             Payload::Raw(_) => None,

@@ -78,7 +78,7 @@ impl World {
             if let Some(probes) = &mut self.probes
                 && after > before
             {
-                probes.xtp_delivered(self.now, id, after);
+                probes.stream_delivered(self.now, id, after);
             }
             if let Some(answer) = answer {
                 self.xtp_send(index, answer, (false, false));

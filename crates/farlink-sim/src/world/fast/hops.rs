@@ -8,6 +8,7 @@
 //! results bit by bit.
 
 use crate::event_queue::{Event, Kind};
+use crate::quic::QuicFlow;
 use crate::scenario::{Expanded, ExpandedFlow};
 use crate::udp::UdpFlow;
 use crate::world::World;
@@ -79,7 +80,10 @@ impl World {
         let datagrams = self.udp.iter().map(UdpFlow::nodes).map(|[a, b]| (a, b));
         let over_xtp = self.xtp.iter().map(XtpFlow::nodes);
         let over_xtp = over_xtp.flat_map(|[a, b]| [(a, b), (b, a)]);
-        for (from, to) in over_tcp.chain(datagrams).chain(over_xtp) {
+        let over_quic = self.quic.iter().map(QuicFlow::nodes);
+        let over_quic = over_quic.flat_map(|[a, b]| [(a, b), (b, a)]);
+        let all = over_tcp.chain(datagrams).chain(over_xtp);
+        for (from, to) in all.chain(over_quic) {
             let (mut at, mut comes) = (from, Feeder::Others);
             for hop in 0.. {
                 if at == to {

@@ -1,0 +1,76 @@
+//! QUIC in place of TCP: the profile "quic".
+
+use super::app::App;
+use super::decode::Problem;
+use super::tcp::TcpSpec;
+use farlink_tcp::key::Value;
+use farlink_tcp::profile::QUIC;
+
+/// Congestion control of a flow over QUIC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QuicControl {
+    /// CUBIC, the default.
+    Cubic,
+    /// NewReno.
+    NewReno,
+    /// BBR, version 1.
+    Bbr,
+}
+
+/// A flow over QUIC. What is not here has the defaults of the implementation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QuicSpec {
+    /// Congestion control of both ends.
+    pub control: QuicControl,
+    /// Bytes from `from` to `to`; `None` for as many as `duration` allows.
+    pub size: Option<u64>,
+    /// Bytes from `to` to `from` at the same time.
+    pub reverse: u64,
+    /// Receive window of a stream and of the connection, in bytes.
+    pub receive_window: Option<u64>,
+    /// Bytes that may wait for acknowledgment.
+    pub send_window: Option<u64>,
+}
+
+/// Returns whether a TCP is QUIC.
+pub(super) fn is(tcp: &TcpSpec) -> bool {
+    tcp.profile == Some(QUIC.name)
+}
+
+/// Returns the keys from which agents take their TCPs: those of the scenario, without QUIC.
+pub(super) fn of_agents(tcp: &TcpSpec) -> TcpSpec {
+    let mut own = tcp.clone();
+    if is(tcp) {
+        (own.profile, own.variant) = (None, None);
+    }
+    own
+}
+
+/// Returns an application over QUIC.
+pub(super) fn over(app: App, tcp: &TcpSpec) -> Result<App, Problem> {
+    let (size, reverse) = match app {
+        App::File { size, reverse } => (Some(size), reverse),
+        App::Bulk => (None, 0),
+        _ => {
+            let message = "does not go with profile = \"quic\"; write \"file\" or \"bulk\", or \
+                           another profile in the flow's tcp";
+            return Err(Problem::new(["app".into()], message));
+        }
+    };
+    let control = match tcp.variant_name() {
+        "bbr" => QuicControl::Bbr,
+        "newreno" => QuicControl::NewReno,
+        _ => QuicControl::Cubic,
+    };
+    let bytes = |key| match tcp.value(key) {
+        Some(Value::Size(bytes)) => Some(bytes),
+        _ => None,
+    };
+    Ok(App::Quic(QuicSpec {
+        control,
+        size,
+        reverse,
+        receive_window: bytes("receive_window"),
+        send_window: bytes("send_buffer"),
+    }))
+}

@@ -1,0 +1,168 @@
+//! Both ends of a connection.
+
+use super::{Sending, UNCOUNTED};
+use crate::scenario::{QuicControl, QuicSpec};
+use farlink_channel::rng::Stream;
+use farlink_quic::{Config, Control, End, Side};
+use farlink_tcp::{Instant, Interval, Stats};
+
+/// The ends, the data sender first.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    ends: [End; 2],
+    /// Index of the client.
+    client: usize,
+    /// Set once the data sender has closed the connection.
+    closed: bool,
+    reverse: bool,
+}
+
+/// What a trace has of the data sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Seen {
+    /// Window of the congestion control in bytes.
+    pub(crate) window: u64,
+    /// Threshold of slow start in bytes; `u64::MAX` for none.
+    pub(crate) ssthresh: u64,
+    /// Bytes in flight after the latest acknowledgment.
+    pub(crate) in_flight: u64,
+    /// Smoothed round-trip time.
+    pub(crate) srtt: Interval,
+    /// Number of round-trip samples, and the latest.
+    pub(crate) samples: u64,
+    /// Latest round-trip sample.
+    pub(crate) sample: Interval,
+}
+
+impl Ends {
+    /// Creates both ends with random numbers from `random`.
+    ///
+    /// # Errors
+    /// Fails if the TLS library refuses the configuration.
+    pub(crate) fn new(
+        spec: &QuicSpec,
+        sender_opens: bool,
+        finds_mtu: bool,
+        mut random: Stream,
+    ) -> Result<Self, String> {
+        let control = match spec.control {
+            QuicControl::Cubic => Control::Cubic,
+            QuicControl::NewReno => Control::NewReno,
+            QuicControl::Bbr => Control::Bbr,
+        };
+        let mut end = |is_client: bool, len: u64| {
+            let mut seed = [0; 32];
+            for word in seed.chunks_exact_mut(8) {
+                word.copy_from_slice(&random.next_u64().to_le_bytes());
+            }
+            let config = Config {
+                control,
+                receive_window: spec.receive_window,
+                send_window: spec.send_window,
+                finds_mtu,
+                seed,
+            };
+            let side = if is_client {
+                Side::Client
+            } else {
+                Side::Server
+            };
+            End::new(side, config, len)
+        };
+        let from = end(sender_opens, spec.size.unwrap_or(u64::MAX))?;
+        let to = end(!sender_opens, spec.reverse)?;
+        Ok(Self {
+            ends: [from, to],
+            client: usize::from(!sender_opens),
+            closed: false,
+            reverse: spec.reverse > 0,
+        })
+    }
+
+    pub(crate) fn open(&mut self, now: Instant) {
+        self.ends[self.client].open(now.as_nanos());
+    }
+
+    pub(crate) fn on_time(&mut self, now: Instant) {
+        for end in &mut self.ends {
+            end.on_time(now.as_nanos());
+        }
+    }
+
+    pub(crate) fn receive(&mut self, end: usize, now: Instant, ecn: u8, bytes: &[u8]) {
+        self.ends[end].receive(now.as_nanos(), ecn, bytes);
+    }
+
+    pub(crate) fn transmit(&mut self, end: usize, now: Instant) -> Option<Sending> {
+        let [from, to] = &self.ends;
+        let all = from.is_acknowledged() && (!self.reverse || to.is_acknowledged());
+        if end == 0 && all && !self.closed {
+            self.closed = true;
+            self.ends[0].close(now.as_nanos());
+        }
+        let sent = self.ends[end].transmit(now.as_nanos())?;
+        Some((sent.bytes, sent.ecn, sent.has_data))
+    }
+
+    pub(crate) fn deadline(&mut self) -> Option<Instant> {
+        let due = self.ends.iter_mut().filter_map(End::deadline).min()?;
+        Some(Instant::ZERO + Interval::from_nanos(due))
+    }
+
+    pub(crate) fn has_all(&self, end: usize) -> bool {
+        self.ends[end].has_all()
+    }
+
+    pub(crate) fn failed(&self) -> bool {
+        self.ends.iter().any(|end| end.fault().is_some())
+    }
+
+    pub(crate) fn read(&self, end: usize) -> u64 {
+        self.ends[end].read()
+    }
+
+    /// Returns the lines of a key log file.
+    pub(crate) fn secrets(&self) -> String {
+        self.ends[self.client].secrets()
+    }
+
+    pub(crate) fn seen(&self) -> Seen {
+        let (control_stats, counters) = (self.ends[0].control_stats(), self.ends[0].counters());
+        Seen {
+            window: counters.window,
+            ssthresh: counters.ssthresh.unwrap_or(u64::MAX),
+            in_flight: control_stats.in_flight,
+            srtt: Interval::from_nanos(control_stats.srtt),
+            samples: control_stats.rtt_samples,
+            sample: Interval::from_nanos(control_stats.rtt_last),
+        }
+    }
+
+    pub(crate) fn stats(&self, end: usize) -> Stats {
+        let (control_stats, counters) = (self.ends[end].control_stats(), self.ends[end].counters());
+        Stats {
+            acks_sent: counters.without_data,
+            segments_sent: counters.with_data,
+            bytes_sent: counters.bytes,
+            segments_retransmitted: counters.lost,
+            fast_retransmits: control_stats.reductions,
+            rtt_samples: control_stats.rtt_samples,
+            rtt_sum: control_stats.rtt_sum,
+            rtt_min: (control_stats.rtt_samples > 0)
+                .then(|| Interval::from_nanos(control_stats.rtt_min)),
+            rtt_max: Interval::from_nanos(control_stats.rtt_max),
+            rto_sum: UNCOUNTED,
+            dummies_sent: UNCOUNTED,
+            dummies_acked: UNCOUNTED,
+            dup_acks: UNCOUNTED,
+            undos: UNCOUNTED,
+            timeouts: UNCOUNTED,
+            timeouts_repeated: UNCOUNTED,
+            segments_duplicate: UNCOUNTED,
+            segments_out_of_order: UNCOUNTED,
+            probes: UNCOUNTED,
+            tail_probes: UNCOUNTED,
+            ..Stats::default()
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Flows over QUIC: both ends of a connection of `farlink-quic`.
+//!
+//! Without the feature `quic` a scenario with such a flow is refused before it is built.
+
+#[cfg(feature = "quic")]
+mod ends;
+#[cfg(not(feature = "quic"))]
+#[path = "without.rs"]
+mod ends;
+
+pub(crate) use ends::{Ends, Seen};
+
+use crate::scenario::QuicSpec;
+use farlink_tcp::{Body, Dscp, Ecn, Instant, Interval, Stats};
+use farlink_wire::{Datagram, FlowId, Ip, NodeId, Packet, Payload};
+
+/// Value of a counter that the implementation does not count.
+pub(crate) const UNCOUNTED: u64 = u64::MAX;
+
+/// Datagram to send: its bytes, its ECN field, and whether it carries data of the stream.
+pub(crate) type Sending = (Vec<u8>, u8, bool);
+
+/// Where a flow begins and ends, and how its packets look.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Route {
+    /// Source and destination of the data.
+    pub(crate) nodes: [NodeId; 2],
+    /// Source and destination port of the data.
+    pub(crate) ports: (u16, u16),
+    /// IP header of the packets.
+    pub(crate) ip: Ip,
+    /// DSCP of the packets.
+    pub(crate) dscp: Dscp,
+}
+
+/// A flow over QUIC.
+#[derive(Debug)]
+pub(crate) struct QuicFlow {
+    /// Number of the flow in its packets.
+    pub(crate) id: FlowId,
+    route: Route,
+    spec: QuicSpec,
+    pub(crate) ends: Ends,
+    /// Number of packets sent by both ends.
+    packets: u64,
+    /// Number of datagrams with data that arrived.
+    arrived: u64,
+    /// Start time.
+    pub(crate) start: Instant,
+    opened: bool,
+    /// Time after the start at which the flow is stopped.
+    stops_after: Option<Interval>,
+    /// Arrival time of the last byte at the receiving end.
+    complete_at: Option<Instant>,
+    /// End of the measurement; `None` while it continues.
+    pub(crate) done_at: Option<Instant>,
+    /// Set if the connection ended before all data was delivered.
+    failed: bool,
+    /// Set if the ends do nothing any more.
+    stopped: bool,
+    /// Time of the flow's next event.
+    pub(crate) wakes_at: Instant,
+}
+
+impl QuicFlow {
+    pub(crate) fn new(
+        id: FlowId,
+        route: Route,
+        spec: QuicSpec,
+        ends: Ends,
+        start: Instant,
+        stops_after: Option<Interval>,
+    ) -> Self {
+        Self {
+            id,
+            route,
+            spec,
+            ends,
+            packets: 0,
+            arrived: 0,
+            start,
+            opened: false,
+            stops_after,
+            complete_at: None,
+            done_at: None,
+            failed: false,
+            stopped: false,
+            wakes_at: Instant::MAX,
+        }
+    }
+
+    /// Returns the source and the destination node of the data.
+    pub(crate) fn nodes(&self) -> [NodeId; 2] {
+        self.route.nodes
+    }
+
+    /// Returns whether the flow has opened its connection.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.opened
+    }
+
+    /// Handles timers that are due, and the start and the stop of the flow.
+    pub(crate) fn on_time(&mut self, now: Instant) {
+        if self.stopped {
+            return;
+        }
+        if self.stop_time().is_some_and(|stop| stop <= now) {
+            self.stopped = true;
+            return;
+        }
+        if !self.opened {
+            self.opened = true;
+            self.ends.open(now);
+        }
+        self.ends.on_time(now);
+    }
+
+    fn stop_time(&self) -> Option<Instant> {
+        self.stops_after.map(|after| self.start + after)
+    }
+
+    /// Updates the state after an event. Returns whether the flow has just ended.
+    pub(crate) fn settle(&mut self, now: Instant) -> bool {
+        let to_all = self.spec.size.is_some() && self.ends.has_all(1);
+        if to_all {
+            self.complete_at.get_or_insert(now);
+        }
+        if self.done_at.is_some() {
+            return false;
+        }
+        let reverse_all = self.spec.reverse == 0 || self.ends.has_all(0);
+        self.failed = !(to_all && reverse_all) && self.ends.failed();
+        let done = self.stopped || self.failed || (to_all && reverse_all);
+        if done {
+            self.done_at = Some(now);
+        }
+        done
+    }
+
+    /// Returns the next datagram of an end to send now, the data sender being end 0. A connection
+    /// whose data has all been acknowledged is closed.
+    pub(crate) fn transmit(&mut self, end: usize, now: Instant) -> Option<Sending> {
+        if self.stopped {
+            return None;
+        }
+        self.ends.transmit(end, now)
+    }
+
+    /// Returns the time of the next event.
+    pub(crate) fn deadline(&mut self) -> Option<Instant> {
+        if self.stopped {
+            return None;
+        }
+        let stop = self.stop_time();
+        self.ends.deadline().into_iter().chain(stop).min()
+    }
+
+    /// Builds the packet of a datagram of an end, with IP identification `ident`.
+    pub(crate) fn packet(
+        &mut self,
+        end: usize,
+        (bytes, ecn): (&[u8], u8),
+        now: Instant,
+        ident: u16,
+    ) -> Packet {
+        let [from, to] = self.route.nodes;
+        let (near, far) = self.route.ports;
+        let by_sender = end == 0;
+        let (src, dst) = if by_sender { (from, to) } else { (to, from) };
+        let (src_port, dst_port) = if by_sender { (near, far) } else { (far, near) };
+        let number = self.packets;
+        self.packets += 1;
+        let datagram = Datagram {
+            src_port,
+            dst_port,
+            ecn: Ecn::from_bits(ecn),
+            number,
+            sent_at: now,
+            body: Body::of_bytes(bytes),
+            dscp: self.route.dscp,
+            xtp: None,
+        };
+        Packet {
+            flow: self.id,
+            from_opener: by_sender,
+            ident,
+            ip: self.route.ip,
+            ..Packet::new(src, dst, Payload::Udp(datagram))
+        }
+    }
+
+    /// Handles a datagram that arrives at an end.
+    pub(crate) fn arrived(&mut self, end: usize, now: Instant, ecn: Ecn, bytes: &[u8]) {
+        if self.stopped {
+            return;
+        }
+        self.arrived += u64::from(end == 1);
+        self.ends.receive(end, now, ecn as u8, bytes);
+    }
+
+    /// Returns the number of datagrams that arrived at the receiving end.
+    pub(crate) fn packets_received(&self) -> u64 {
+        self.arrived
+    }
+
+    /// Returns the number of bytes that an end's application has read.
+    pub(crate) fn delivered(&self, end: usize) -> u64 {
+        self.ends.read(end)
+    }
+
+    /// Returns the received share of the whole stream, or of the time.
+    pub(crate) fn share(&self, now: Instant) -> f64 {
+        if self.done_at.is_some() {
+            return 1.0;
+        }
+        match (self.spec.size, self.stops_after) {
+            (None, Some(time)) if now > self.start => {
+                now.since(self.start).as_secs_f64() / time.as_secs_f64().max(1e-9)
+            }
+            (None, _) => 0.0,
+            (Some(size), _) => self.delivered(1) as f64 / size.max(1) as f64,
+        }
+    }
+
+    /// Returns the time from the start to the delivery of the last byte, or to the end of the flow.
+    pub(crate) fn duration(&self, now: Instant) -> Option<f64> {
+        let end = self.complete_at.or(self.done_at).unwrap_or(now);
+        self.opened.then(|| end.since(self.start).as_secs_f64())
+    }
+
+    /// Returns whether all data was delivered, or the flow lasted as long as it should.
+    pub(crate) fn completed(&self) -> bool {
+        let whole = self.complete_at.is_some() && self.done_at.is_some() && !self.failed;
+        whole || (self.stops_after.is_some() && !self.failed)
+    }
+
+    /// Returns whether the flow has a stream in the other direction.
+    pub(crate) fn has_reverse(&self) -> bool {
+        self.spec.reverse > 0
+    }
+
+    /// Returns the counters of both ends, the data sender's first.
+    pub(crate) fn stats(&self) -> [Stats; 2] {
+        [self.ends.stats(0), self.ends.stats(1)]
+    }
+}

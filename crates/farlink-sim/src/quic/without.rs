@@ -1,0 +1,71 @@
+//! Ends of a build without QUIC: there are none.
+
+use super::Sending;
+use crate::scenario::QuicSpec;
+use farlink_channel::rng::Stream;
+use farlink_tcp::{Instant, Interval, Stats};
+
+/// Ends that cannot exist.
+#[derive(Debug)]
+pub(crate) enum Ends {}
+
+/// What a trace would have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) window: u64,
+    pub(crate) ssthresh: u64,
+    pub(crate) in_flight: u64,
+    pub(crate) srtt: Interval,
+    pub(crate) samples: u64,
+    pub(crate) sample: Interval,
+}
+
+impl Ends {
+    pub(crate) fn new(_: &QuicSpec, _: bool, _: bool, _: Stream) -> Result<Self, String> {
+        Err("tcp.profile = \"quic\" needs farlink on a computer: this page has no QUIC".to_owned())
+    }
+
+    pub(crate) fn open(&mut self, _: Instant) {
+        match *self {}
+    }
+
+    pub(crate) fn on_time(&mut self, _: Instant) {
+        match *self {}
+    }
+
+    pub(crate) fn receive(&mut self, _: usize, _: Instant, _: u8, _: &[u8]) {
+        match *self {}
+    }
+
+    pub(crate) fn transmit(&mut self, _: usize, _: Instant) -> Option<Sending> {
+        match *self {}
+    }
+
+    pub(crate) fn deadline(&mut self) -> Option<Instant> {
+        match *self {}
+    }
+
+    pub(crate) fn has_all(&self, _: usize) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn failed(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn read(&self, _: usize) -> u64 {
+        match *self {}
+    }
+
+    pub(crate) fn secrets(&self) -> String {
+        match *self {}
+    }
+
+    pub(crate) fn seen(&self) -> Seen {
+        match *self {}
+    }
+
+    pub(crate) fn stats(&self, _: usize) -> Stats {
+        match *self {}
+    }
+}
