@@ -267,6 +267,8 @@ def compare(
         emulation.check_kernel(source.split(name)[1])
     if not 1 <= runs <= 1000:
         raise ScenarioError(f"runs is {runs}; write 1 to 1000")
+    if any(source.split(name)[0] == source.QUIC for name in tcp):
+        raise ScenarioError("compare has no QUIC on the emulated side; name TCPs")
     names = [name if source.split(name)[0] else f"{PROFILE}-{name}" for name in dict.fromkeys(tcp)]
     result = api.run(tree, tcp=names, runs=runs, overrides=keys)
     simulated = {

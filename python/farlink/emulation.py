@@ -331,6 +331,11 @@ def _emulate(
     """
     text, default = _resolved(scenario, options)
     endpoints = options.get("endpoints") or {}
+    for name, variant in endpoints.items():
+        if source.split(variant)[0] == source.QUIC:
+            raise ScenarioError(
+                f"endpoint {name} = {variant!r}: QUIC runs in simulations alone; name a TCP"
+            )
     own = [
         {"host": name, "scenario": _resolved(scenario, options, variant)[0]}
         for name, variant in endpoints.items()

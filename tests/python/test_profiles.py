@@ -141,7 +141,7 @@ def test_the_table_tells_what_stood_before_the_profile(capsys: pytest.CaptureFix
 
 def test_profiles_are_listed() -> None:
     table = fl.profiles()
-    assert list(table.index) == ["rfc", "linux", "freebsd"]
+    assert list(table.index) == ["rfc", "linux", "freebsd", "quic"]
     assert "bbr" in dict(table["tcp"])["linux"]
     assert "rto_slop" in dict(table["keys"])["freebsd"]
     assert source.split("linux-cubic") == ("linux", "cubic")

@@ -1,6 +1,6 @@
 //! Congestion controls of quinn-proto, watched: their inputs are counted.
 
-use crate::Control;
+use crate::config::Control;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{
     BbrConfig, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig,

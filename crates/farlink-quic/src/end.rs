@@ -1,9 +1,10 @@
 //! An end of a connection, and its application.
 
+use crate::config::Config;
 use crate::control::{ControlStats, Factory};
+use crate::pattern;
 use crate::random::drawing;
 use crate::tls::{self, Secrets};
-use crate::{Config, pattern};
 use bytes::{Bytes, BytesMut};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{

@@ -266,3 +266,22 @@ fn mtu_search_ends_at_the_path() {
     assert!((1352..=1372).contains(&counters.mtu), "{}", counters.mtu);
     assert_eq!(counters.lost, 0, "lost probes do not count");
 }
+
+#[test]
+fn quinn_ends_a_connection_with_many_gaps() {
+    let path = Path { loss: 20, ..CLEAN };
+    let mut net = Net::new(Control::Bbr, path, [60_000_000, 0]);
+    let wide = |side, seed, len| {
+        let config = Config {
+            receive_window: Some(32 << 20),
+            send_window: Some(64 << 20),
+            ..config(Control::Bbr, seed)
+        };
+        End::new(side, config, len).unwrap()
+    };
+    net.ends = [wide(Side::Client, 1, 60_000_000), wide(Side::Server, 2, 0)];
+    net.run(|ends| ends[0].is_acknowledged() || ends.iter().any(|end| end.fault().is_some()));
+    // A limit of quinn-proto 0.11, which docs/quic.md describes.
+    let fault = net.ends[1].fault().unwrap_or_default();
+    assert!(fault.contains("too many gaps in stream buffer"), "{fault}");
+}

@@ -700,11 +700,7 @@ fn one_flow(
     config: &Arc<Config>,
 ) -> Result<Vec<ExpandedFlow>, Problem> {
     good_name(name, "name")?;
-    let mut app = app(flow)?;
-    let tcp = scenario.tcp_of(flow);
-    if quic::is(&tcp) && !flow.app.is_udp() {
-        app = quic::over(app, &tcp)?;
-    }
+    let app = quic::over_or_not(app(flow)?, &scenario.tcp_of(flow))?;
     let opens = opener(flow);
     let ip = scenario.ip_of(flow);
     let reassembly_timeout = fragments::reassembly_timeout(flow, ip)?;

@@ -46,8 +46,11 @@ pub(super) fn of_agents(tcp: &TcpSpec) -> TcpSpec {
     own
 }
 
-/// Returns an application over QUIC.
-pub(super) fn over(app: App, tcp: &TcpSpec) -> Result<App, Problem> {
+/// Returns an application of a flow with this TCP, over QUIC if the TCP is that.
+pub(super) fn over_or_not(app: App, tcp: &TcpSpec) -> Result<App, Problem> {
+    if !is(tcp) || matches!(app, App::Udp(_) | App::Xtp(_)) {
+        return Ok(app);
+    }
     let (size, reverse) = match app {
         App::File { size, reverse } => (Some(size), reverse),
         App::Bulk => (None, 0),

@@ -236,13 +236,11 @@ pub(crate) struct World {
     pub(crate) reassemblies: Reassemblies,
     pub(crate) host_caches: HostCaches,
     pub(crate) real: RealPackets,
-    /// Losses that are already counted but may be after the end of the run.
-    pub(crate) lost_later: VecDeque<LostLater>,
     pub(crate) agents: Agents,
     pub(crate) roaming: Roaming,
 }
 
-/// Unfinished and starved flows of a run.
+/// Unfinished and starved flows of a run, and losses near its end.
 #[derive(Default, Debug)]
 pub(crate) struct Completion {
     /// Number of flows that are not complete.
@@ -252,6 +250,8 @@ pub(crate) struct Completion {
     /// Starved flows. Each has its index in the scenario, the time of its last arrival, and the
     /// link direction of its path with the most waiting packets.
     pub(crate) stalls: Vec<(usize, Instant, Option<LinkId>)>,
+    /// Losses that are already counted but may be after the end of the run.
+    pub(crate) lost_later: VecDeque<LostLater>,
 }
 
 impl Completion {
@@ -297,7 +297,6 @@ impl World {
             reassemblies: Reassemblies::default(),
             host_caches: HostCaches::default(),
             real: RealPackets::default(),
-            lost_later: VecDeque::new(),
             agents: Agents::default(),
             roaming: Roaming::default(),
         }

@@ -12,7 +12,12 @@ use farlink_wire::{FlowId, Id, LinkId, Packet, PacketId, Payload};
 impl World {
     /// Subtracts losses that are counted already but are after the end of the run.
     pub(crate) fn subtract_future_losses(&mut self) {
-        for lost in self.lost_later.drain(..).filter(|lost| lost.at > self.now) {
+        for lost in self
+            .completion
+            .lost_later
+            .drain(..)
+            .filter(|lost| lost.at > self.now)
+        {
             let tally = &mut self.counters[lost.flow];
             match lost.cause {
                 Some(cause) => *tally.forward_mut(cause) -= 1,
@@ -76,15 +81,18 @@ impl World {
         }
         if at > self.now {
             while self
+                .completion
                 .lost_later
                 .front()
                 .is_some_and(|lost| lost.at <= self.now)
             {
-                self.lost_later.pop_front();
+                self.completion.lost_later.pop_front();
             }
             let flow = packet.flow;
             let cause = (!back).then_some(cause);
-            self.lost_later.push_back(LostLater { at, flow, cause });
+            self.completion
+                .lost_later
+                .push_back(LostLater { at, flow, cause });
         }
         if matches!(packet.payload, Payload::Udp(_)) {
             self.datagram_lost(packet.flow);

@@ -1,0 +1,66 @@
+"""QUIC in place of TCP, from the name to captures that tshark decrypts."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import farlink as fl
+from farlink import source
+
+GEO = {
+    "name": "geo",
+    "links": [{"between": ["a", "b"], "down": {"rate": "10 Mbit/s", "delay": "300 ms"}}],
+    "flows": [{"from": "a", "to": "b", "size": "500 kB"}],
+}
+
+
+def test_names_of_quic_run_beside_tcp() -> None:
+    names = ["cubic", "quic", "quic-newreno", "quic-bbr"]
+    result = fl.run(GEO, tcp=names, overrides={"links.0.down.channel.loss": 0.01})
+    assert result.tcp == names
+    flows = [result.probe(name).outcome["flows"][0]["metrics"] for name in names]
+    assert [flow["completed"] for flow in flows] == [1, 1, 1, 1]
+    assert all(flow["segments_retransmitted"] > 0 for flow in flows)
+    assert source.split("quic") == ("quic", "cubic")
+    again = fl.run(GEO, tcp=names, overrides={"links.0.down.channel.loss": 0.01})
+    assert again.values.equals(result.values)
+
+
+def test_traces_and_figures_are_those_of_tcp() -> None:
+    result = fl.run(GEO, tcp=["cubic", "quic"])
+    window = result.trace("cwnd", tcp="quic")["cwnd"]
+    assert window.max() > window.min()
+    assert len(result.trace("rtt", tcp="quic")) > 10
+    assert result.trace("delivered", tcp="quic")["bytes"].max() == 500_000
+    assert result.plot.cwnd() is not None
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
+def test_tshark_decrypts_a_capture(tmp_path: Path) -> None:
+    result = fl.run(GEO, tcp="quic")
+    written = result.save_pcaps(tmp_path)
+    keys = tmp_path / "quic" / "keys.log"
+    assert keys in written
+    assert len(keys.read_text().splitlines()) == 5
+    command = ["tshark", "-r", str(tmp_path / "quic" / "b.pcapng"), "-o", f"tls.keylog_file:{keys}"]
+    port = ["-d", "udp.port==5001,quic", "-Y", "quic.stream_data"]
+    shown = subprocess.run(
+        [*command, *port, "-T", "fields", "-e", "quic.stream.length", "-e", "quic.stream.offset"],
+        capture_output=True,
+        check=True,
+        text=True,
+    ).stdout
+    ends = [0]
+    for line in shown.splitlines():
+        lengths, _, offsets = line.partition("\t")
+        numbers = zip(offsets.split(","), lengths.split(","), strict=False)
+        ends += [int(at or 0) + int(length) for at, length in numbers if length]
+    assert max(ends) == 500_000
+
+
+def test_applications_without_quic_are_told() -> None:
+    tree = {**GEO, "flows": [{"from": "a", "to": "b", "app": "http", "pages": 1}]}
+    with pytest.raises(fl.ScenarioError, match=r"flows\[0\]\.app does not go with profile"):
+        fl.run(tree, tcp="quic")
