@@ -4,12 +4,14 @@
 //! it or given it up. Until then it passes no other frame. The MAC at the far end passes undamaged
 //! frames to its link layer (Indication). Frames keep their order. Access is either a random delay
 //! (Wong 1998, 3.2.2) or contention by CSMA/CA or slotted ALOHA with stations that are not nodes of
-//! the scenario.
+//! the scenario, or the slots that a hub assigns on demand.
 
 mod contention;
+mod dama;
 
 use crate::arq::Frame;
 pub use contention::{Aloha, CsmaCa, Others};
+pub use dama::Dama;
 use farlink_channel::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 
@@ -27,6 +29,23 @@ pub enum Access {
     CsmaCa(CsmaCa),
     /// Slotted ALOHA: retransmits until no other station sends in the same slots.
     Aloha(Aloha),
+    /// DAMA: sends in slots that a hub assigns on demand.
+    Dama(Dama),
+}
+
+impl Access {
+    /// Returns the access over a link with this round trip, which is the default of the time from a
+    /// request to its grant.
+    #[must_use]
+    pub fn over(self, round_trip: Interval) -> Self {
+        match self {
+            Self::Dama(dama) => Self::Dama(Dama {
+                grant_delay: dama.grant_delay.or(Some(round_trip)),
+                ..dama
+            }),
+            other => other,
+        }
+    }
 }
 
 /// Frame that the MAC has sent or given up.
@@ -46,17 +65,32 @@ pub struct Mac {
     stream: Stream,
     sending: Option<Confirmed>,
     done_at: Instant,
+    /// State of [`Access::Dama`].
+    station: Option<Box<dama::Station>>,
 }
 
 impl Mac {
     /// Creates an idle MAC with a rate of `rate` bit/s.
     pub fn new(access: Access, rate: u64, stream: Stream) -> Self {
+        let station = match access {
+            Access::Dama(config) => Some(Box::new(dama::Station::new(config, rate))),
+            _ => None,
+        };
         Self {
             access,
             rate,
             stream,
             sending: None,
             done_at: Instant::MAX,
+            station,
+        }
+    }
+
+    /// Accepts the length of a packet, on the wire, that joins the queue in front of the MAC.
+    #[inline]
+    pub fn on_offer(&mut self, now: Instant, bytes: u32) {
+        if let Some(station) = &mut self.station {
+            station.on_offer(now, bytes);
         }
     }
 
@@ -66,7 +100,8 @@ impl Mac {
         self.sending.is_none()
     }
 
-    /// Returns the time of the next Confirm; [`Instant::MAX`] if the MAC holds no frame.
+    /// Returns the time of the next Confirm, or with DAMA of an earlier slot; [`Instant::MAX`] if the
+    /// MAC holds no frame.
     #[inline]
     pub fn done_at(&self) -> Instant {
         self.done_at
@@ -95,6 +130,10 @@ impl Mac {
                 let on_air = Interval::from_nanos(air.as_nanos() * u64::from(turn.attempts));
                 (turn.ends, on_air, turn.succeeded)
             }
+            Access::Dama(_) => {
+                let station = self.station.as_mut().expect("DAMA has a station");
+                (station.request(now, bytes, &mut self.stream), air, true)
+            }
         };
         self.sending = Some(Confirmed { frame, sent });
         self.done_at = done_at;
@@ -106,6 +145,14 @@ impl Mac {
     pub fn confirm(&mut self, now: Instant) -> Option<Confirmed> {
         if self.done_at > now {
             return None;
+        }
+        if let Some(station) = &mut self.station
+            && !station.is_done()
+        {
+            self.done_at = station.advance(now, &mut self.stream);
+            if !station.is_done() || self.done_at > now {
+                return None;
+            }
         }
         self.done_at = Instant::MAX;
         self.sending.take()

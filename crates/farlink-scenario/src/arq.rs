@@ -134,6 +134,23 @@ table! {
         backoff?: u32 = 8, in 1..=65_536, of [Aloha];
         /// Number of transmissions of a frame, after which it is given up.
         attempts?: u32 = 16, in 1..=1000, of [Aloha];
+        /// Length of a frame of slots. Frames begin at multiples of it. Required.
+        frame?: Time, in MICROSECOND..=HOUR, of [Dama];
+        /// Number of slots of a frame. Each has the bytes that `rate` sends in its time. Required.
+        slots?: u32, in 1..=65_536, of [Dama];
+        /// Slots of each frame that the station always has (CRA).
+        constant?: u32 = 0, in 0..=65_536, of [Dama];
+        /// Most slots of a frame that the station gets, `constant` included; by default all.
+        max_slots?: u32, in 1..=65_536, of [Dama];
+        /// Probability that a slot, of the first `max_slots`, that is not assigned is free, and
+        /// assigned without a request (FCA).
+        free?: Probability = Probability(0.0), of [Dama];
+        /// Frames from one request slot of the station to the next.
+        request_every?: u32 = 1, in 1..=65_536, of [Dama];
+        /// Send requests in data slots, too.
+        piggyback?: bool = true, of [Dama];
+        /// Time from a request to its grant; by default the delays of both directions of the link.
+        grant_delay?: Time, in ZERO..=HOUR, of [Dama];
     }
 }
 
@@ -152,6 +169,9 @@ pub enum AccessName {
     CsmaCa,
     /// Slotted ALOHA: the frame is sent in the next slot, and again after a collision.
     Aloha,
+    /// Demand assignment: a hub assigns slots a round trip after their request. Needs
+    /// protocol = "none".
+    Dama,
 }
 
 /// Directions of a link.

@@ -26,6 +26,7 @@ use super::fragments;
 use super::handoff::{ExpandedHandoff, HandoffSpec, Place};
 use super::host_jitter;
 use super::ip;
+use super::mac;
 use super::queue::QueueSpec;
 use super::quic;
 use super::roaming;
@@ -320,6 +321,9 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
     }
     let arq = link.arq.as_ref().map(ArqSpec::resolve).transpose();
     let arq = arq.map_err(|problem| problem.within("arq"))?;
+    if let Some(arq) = &arq {
+        mac::check_dama(arq, [&down, &up], link.half_duplex)?;
+    }
     let compression = link.header_compression.map(CompressionSpec::resolve);
     let header_compression = compression
         .transpose()

@@ -1,11 +1,13 @@
 //! Medium access in a scenario: the keys that each kind of access needs or allows.
 
 use farlink_channel::rng;
-use farlink_link::mac::{Access, Aloha, CsmaCa, Others};
+use farlink_link::arq::Protocol;
+use farlink_link::mac::{Access, Aloha, CsmaCa, Dama, Others};
 
-use super::arq::{AccessName, MacSpec};
+use super::arq::{AccessName, ArqLink, MacSpec};
 use super::checks::{fault, out_of_range};
 use super::decode::Problem;
+use super::expanded::DirectionSpec;
 use super::table::within;
 
 impl MacSpec {
@@ -22,6 +24,7 @@ impl MacSpec {
             AccessName::Exponential => Access::Exponential(delay()?.0),
             AccessName::CsmaCa => Access::CsmaCa(self.csma_ca()?),
             AccessName::Aloha => Access::Aloha(self.aloha()?),
+            AccessName::Dama => Access::Dama(self.dama()?),
         })
     }
 
@@ -30,6 +33,9 @@ impl MacSpec {
         self.fill();
         if self.access == AccessName::CsmaCa {
             self.max_be = Some(self.greatest_be());
+        }
+        if self.access == AccessName::Dama {
+            self.max_slots = self.max_slots.or(self.slots);
         }
     }
 
@@ -100,4 +106,65 @@ impl MacSpec {
             attempts: self.attempts(),
         })
     }
+
+    fn dama(&self) -> Result<Dama, Problem> {
+        let lacking = |message| Problem::new([], message);
+        let frame = self
+            .frame
+            .ok_or_else(|| lacking("has no \"frame\"; write for example frame = \"50 ms\""))?;
+        let slots = self
+            .slots
+            .ok_or_else(|| lacking("has no \"slots\"; write for example slots = 20"))?;
+        within(
+            "max_slots",
+            &self.max_slots.unwrap_or(slots),
+            &(1..=slots),
+            "",
+        )?;
+        let max_slots = self.max_slots.unwrap_or(slots);
+        within("constant", &self.constant(), &(0..=max_slots), "")?;
+        Ok(Dama {
+            frame: frame.0,
+            slots,
+            constant: self.constant(),
+            max_slots,
+            free: rng::Probability::new(self.free().0)
+                .map_err(|error| fault("free", format!("= {error}")))?,
+            request_every: self.request_every(),
+            piggyback: self.piggyback(),
+            grant_delay: self.grant_delay.map(|time| time.0),
+        })
+    }
+}
+
+/// Checks demand assignment against the rest of its link. Paths in errors begin with the link's key.
+pub(super) fn check_dama(
+    arq: &ArqLink,
+    directions: [&DirectionSpec; 2],
+    half_duplex: bool,
+) -> Result<(), Problem> {
+    let mac = |message: String| fault("access", message).within("mac").within("arq");
+    for (access, direction) in arq.access.iter().zip(directions) {
+        let Access::Dama(dama) = access else {
+            continue;
+        };
+        if arq.config.protocol != Protocol::Plain {
+            return Err(mac("= \"dama\" needs protocol = \"none\"".into()));
+        }
+        if half_duplex {
+            let message = "= \"dama\" does not go with half_duplex; leave half_duplex out";
+            return Err(mac(message.into()));
+        }
+        if direction.rate_trace.is_some() {
+            return Err(mac(
+                "= \"dama\" does not go with rate_trace; write a rate".into()
+            ));
+        }
+        if dama.slot_bytes(direction.rate) == 0 {
+            let message = "= \"dama\" has slots of less than a byte; write fewer slots or a \
+                           longer frame";
+            return Err(mac(message.into()));
+        }
+    }
+    Ok(())
 }

@@ -252,10 +252,12 @@ fn link(link: &ExpandedLink, streams: &Streams) -> Result<Link, RunError> {
         return Ok(one_medium(built));
     };
     // The channels of an ARQ link act on frames.
+    let round_trip = link.down.delay + link.up.delay;
     let halves = Direction::BOTH.map(|direction| {
         let here = built.direction(direction);
         let stream = streams.stream(&format!("link/{}/{}/mac", link.name, direction.name()));
-        let mac = Mac::new(arq.access[direction as usize], here.config().rate, stream);
+        let access = arq.access[direction as usize].over(round_trip);
+        let mac = Mac::new(access, here.config().rate, stream);
         (*here.config(), here.channel().clone(), mac)
     });
     let protocol = ArqLink::new(arq.config, halves)

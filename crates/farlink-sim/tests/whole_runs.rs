@@ -19,6 +19,7 @@ mod common;
 mod contention;
 mod conversations;
 mod delay_controls;
+mod demand;
 mod diffserv;
 mod disciplines;
 mod ecn;

@@ -394,6 +394,8 @@ impl ArqLink {
             ..CarriedPacket::default()
         });
         entity.offer(Item { token, len: ip_len });
+        let bytes = ip_len + self.config.header + half.config.overhead;
+        half.mac.on_offer(now, half.config.coded(bytes));
         self.feed_mac(now, from);
         let waits = u64::from(self.waiting(from).0);
         let stats = &mut self.halves[from].stats;

@@ -535,6 +535,11 @@ pub(crate) const LINKS: &[(&str, &str, &str)] = &[
         "channel = { loss = 0.02 }",
     ),
     (
+        "mac dama",
+        "arq = { protocol = 'none', mac = { access = 'dama', frame = '20 ms', slots = 8, constant = 1, max_slots = 6, free = 0.1, direction = 'both' } }",
+        "channel = { loss = 0.02 }",
+    ),
+    (
         "arq with fec",
         "arq = { protocol = 'mdlp' }",
         "fec = { code = 'rs(255,223)' }, channel = { ber = 2e-3 }",
