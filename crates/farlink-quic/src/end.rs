@@ -416,9 +416,10 @@ impl End {
                 break;
             };
             match event {
-                Event::Connected => self.source.write(connection),
+                Event::Connected | Event::Stream(StreamEvent::Writable { .. }) => {
+                    self.source.write(connection);
+                }
                 Event::ConnectionLost { reason } => self.lost = Some(reason.to_string()),
-                Event::Stream(StreamEvent::Writable { .. }) => self.source.write(connection),
                 Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) => {
                     while let Some(id) = connection.streams().accept(Dir::Uni) {
                         self.sink.read(connection, id);

@@ -508,13 +508,12 @@ pub(super) fn check<'a>(
     agents: &[ExpandedAgent],
     flows: impl Iterator<Item = (usize, &'a ExpandedFlow)> + Clone,
 ) -> Result<(), Problem> {
-    let over_tcp = flows
-        .clone()
-        .filter(|(_, flow)| !matches!(flow.app, App::Udp(_) | App::Xtp(_) | App::Quic(_)));
     // In place of TCP, QUIC may cross agents that are of no use to it.
     let quic = flows
         .clone()
         .any(|(_, flow)| matches!(flow.app, App::Quic(_)));
+    let over_tcp =
+        flows.filter(|(_, flow)| !matches!(flow.app, App::Udp(_) | App::Xtp(_) | App::Quic(_)));
     for (number, agent) in agents.iter().enumerate() {
         let kind = agent.spec.kind;
         if let Some((can, lacks, hint)) = wanted(&agent.spec)

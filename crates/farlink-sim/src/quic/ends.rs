@@ -9,7 +9,7 @@ use farlink_tcp::{Instant, Interval, Stats};
 /// The ends, the data sender first.
 #[derive(Debug)]
 pub(crate) struct Ends {
-    ends: [End; 2],
+    both: [End; 2],
     /// Index of the client.
     client: usize,
     /// Set once the data sender has closed the connection.
@@ -72,7 +72,7 @@ impl Ends {
         let from = end(sender_opens, spec.size.unwrap_or(u64::MAX))?;
         let to = end(!sender_opens, spec.reverse)?;
         Ok(Self {
-            ends: [from, to],
+            both: [from, to],
             client: usize::from(!sender_opens),
             closed: false,
             reverse: spec.reverse > 0,
@@ -80,54 +80,54 @@ impl Ends {
     }
 
     pub(crate) fn open(&mut self, now: Instant) {
-        self.ends[self.client].open(now.as_nanos());
+        self.both[self.client].open(now.as_nanos());
     }
 
     pub(crate) fn on_time(&mut self, now: Instant) {
-        for end in &mut self.ends {
+        for end in &mut self.both {
             end.on_time(now.as_nanos());
         }
     }
 
     pub(crate) fn receive(&mut self, end: usize, now: Instant, ecn: u8, bytes: &[u8]) {
-        self.ends[end].receive(now.as_nanos(), ecn, bytes);
+        self.both[end].receive(now.as_nanos(), ecn, bytes);
     }
 
     pub(crate) fn transmit(&mut self, end: usize, now: Instant) -> Option<Sending> {
-        let [from, to] = &self.ends;
+        let [from, to] = &self.both;
         let all = from.is_acknowledged() && (!self.reverse || to.is_acknowledged());
         if end == 0 && all && !self.closed {
             self.closed = true;
-            self.ends[0].close(now.as_nanos());
+            self.both[0].close(now.as_nanos());
         }
-        let sent = self.ends[end].transmit(now.as_nanos())?;
+        let sent = self.both[end].transmit(now.as_nanos())?;
         Some((sent.bytes, sent.ecn, sent.has_data))
     }
 
     pub(crate) fn deadline(&mut self) -> Option<Instant> {
-        let due = self.ends.iter_mut().filter_map(End::deadline).min()?;
+        let due = self.both.iter_mut().filter_map(End::deadline).min()?;
         Some(Instant::ZERO + Interval::from_nanos(due))
     }
 
     pub(crate) fn has_all(&self, end: usize) -> bool {
-        self.ends[end].has_all()
+        self.both[end].has_all()
     }
 
     pub(crate) fn failed(&self) -> bool {
-        self.ends.iter().any(|end| end.fault().is_some())
+        self.both.iter().any(|end| end.fault().is_some())
     }
 
     pub(crate) fn read(&self, end: usize) -> u64 {
-        self.ends[end].read()
+        self.both[end].read()
     }
 
     /// Returns the lines of a key log file.
     pub(crate) fn secrets(&self) -> String {
-        self.ends[self.client].secrets()
+        self.both[self.client].secrets()
     }
 
     pub(crate) fn seen(&self) -> Seen {
-        let (control_stats, counters) = (self.ends[0].control_stats(), self.ends[0].counters());
+        let (control_stats, counters) = (self.both[0].control_stats(), self.both[0].counters());
         Seen {
             window: counters.window,
             ssthresh: counters.ssthresh.unwrap_or(u64::MAX),
@@ -139,7 +139,7 @@ impl Ends {
     }
 
     pub(crate) fn stats(&self, end: usize) -> Stats {
-        let (control_stats, counters) = (self.ends[end].control_stats(), self.ends[end].counters());
+        let (control_stats, counters) = (self.both[end].control_stats(), self.both[end].counters());
         Stats {
             acks_sent: counters.without_data,
             segments_sent: counters.with_data,

@@ -43,9 +43,10 @@ impl World {
     fn quic_settle(&mut self, index: usize, before: Option<(Seen, u64)>) {
         for end in 0..2 {
             while let Some((bytes, ecn, has_data)) = self.quic[index].transmit(end, self.now) {
-                let reason = match has_data {
-                    true => Reason::NewData,
-                    false => Reason::Control,
+                let reason = if has_data {
+                    Reason::NewData
+                } else {
+                    Reason::Control
                 };
                 let flow = &mut self.quic[index];
                 let node = flow.nodes()[end];
