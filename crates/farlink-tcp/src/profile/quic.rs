@@ -5,7 +5,7 @@ use super::table::{Member, Profile};
 /// The QUIC of quinn. The rows only name the congestion controls: no segment of TCP is sent.
 pub static QUIC: Profile = Profile {
     name: "quic",
-    summary: "QUIC in place of TCP: the congestion controls and everything else of quinn",
+    summary: "QUIC of quinn in place of TCP",
     source: "quinn-proto 0.11, which runs in the simulation",
     members: Some(&[
         Member {
