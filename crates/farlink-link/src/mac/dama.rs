@@ -334,7 +334,7 @@ mod tests {
             assert!(done < Instant::MAX || arrival < Instant::MAX, "stuck");
             let mut now = done.min(arrival);
             if done <= arrival {
-                now = now + Interval::from_micros(late);
+                now += Interval::from_micros(late);
                 if mac.confirm(now).is_some() {
                     times.push(done.as_nanos() / 1000);
                 }
