@@ -7,7 +7,7 @@ from farlink.congestion import Event
 
 
 class Delay(fl.CongestionControl):
-    """One segment more or less per round trip, so that `target` segments wait in the queue."""
+    """Delay-based window: a segment more or less per round trip keeps `target` segments queued."""
 
     publish: ClassVar = {"queued": "segments"}
 

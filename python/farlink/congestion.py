@@ -216,6 +216,8 @@ def register_from(text: str) -> None:
 def _named(item: str | type, sources: dict[str, str]) -> Named | None:
     if isinstance(item, str):
         match = _WRITTEN.fullmatch(item)
+        if match is None and item.endswith(".py"):
+            raise ScenarioError(f"tcp {item!r}: name the class in it, for example {item}:Mine")
         if match is None:
             return None
         path = Path(match["file"])
@@ -226,6 +228,7 @@ def _named(item: str | type, sources: dict[str, str]) -> Named | None:
             raise ScenarioError(f"{path}: {reason.lower()}") from error
         cls = _load(text, path.name, match["name"])
         base, values, file = match["base"] or cls.over, _arguments(match["args"], item), path.name
+        _check_names(cls, values, file)
     else:
         if not issubclass(item, CongestionControl):
             raise ScenarioError(f"tcp {item.__name__}: derive it from farlink.CongestionControl")
@@ -294,11 +297,25 @@ def _arguments(written: str | None, item: str) -> dict[str, object]:
         raise ScenarioError(f"tcp {item!r}: write arguments as (alpha=1, beta=0.7)") from error
 
 
+def _check_names(cls: type[CongestionControl], values: Mapping[str, object], file: str) -> None:
+    known = [name for name, _ in _own_parameters(cls)]
+    for name in values:
+        if name not in known:
+            has = f"there are {', '.join(known)}" if known else "there are none"
+            raise ScenarioError(f"{file}: {name} is no argument of {cls.__name__}.__init__; {has}")
+
+
+def _own_parameters(cls: type[CongestionControl]) -> list[tuple[str, inspect.Parameter]]:
+    """Return the arguments of a class's own `__init__`, without self."""
+    if "__init__" not in _own(cls):
+        return []
+    return list(inspect.signature(cls.__init__).parameters.items())[1:]
+
+
 def _register(cls: type[CongestionControl], file: str, text: str) -> None:
     _refuse_unfit(cls, file)
     parameters = []
-    signature = inspect.signature(cls.__init__) if "__init__" in _own(cls) else None
-    for name, parameter in list(signature.parameters.items())[1:] if signature else []:
+    for name, parameter in _own_parameters(cls):
         if not isinstance(parameter.default, bool | int | float):
             raise ScenarioError(
                 f"{file}: {cls.__name__}.__init__: {name} needs a number or bool as default"

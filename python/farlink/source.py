@@ -283,7 +283,7 @@ def _expanded(overrides: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _classes(names: Sequence[str | type]) -> "dict[str, Named | None]":
     """Return each TCP by its name, with its class if it is written in Python."""
-    if all(isinstance(name, str) and ".py:" not in name for name in names):
+    if all(isinstance(name, str) and ".py" not in name for name in names):
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated is not None:
             raise ScenarioError(f"tcp {repeated!r} is named twice; name each once")

@@ -76,7 +76,7 @@ def test_an_error_of_a_class_is_one_line(
         ("mine.py:Mine(2)", "import farlink as fl\nclass Mine(fl.CongestionControl): pass",
          r".*write arguments as \(alpha=1, beta=0.7\)"),
         ("mine.py:Mine(x=2)", "import farlink as fl\nclass Mine(fl.CongestionControl): pass",
-         ".*x is not a parameter of Mine.*"),
+         ".*x is no argument of Mine.*"),
         ("nothing+mine.py:Mine", "import farlink as fl\nclass Mine(fl.CongestionControl): pass",
          "tcp 'nothing' is not known.*"),
     ],
@@ -146,3 +146,23 @@ def test_advice_starts_from_a_class(capsys: pytest.CaptureFixture[str]) -> None:
     name = f"{EXAMPLES}/reno.py:Reno"
     assert farlink("advise", "geo-bursts", "--tcp", name, "--runs", "3", "--quiet") == 0
     assert f"farlink run geo-bursts --tcp {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("end", "message"),
+    [
+        ("", r"name the class in it, for example .*mine\.py:Mine"),
+        (":Other", r"mine\.py: no class Other derived from farlink\.CongestionControl"),
+        (":Mine(1)", r"write arguments as \(alpha=1, beta=0\.7\)"),
+    ],
+)
+def test_a_wrong_name_of_a_class_is_one_line(tmp_path: Path, end: str, message: str) -> None:
+    name = write(tmp_path / "mine.py", "pass").removesuffix(":Mine")
+    with pytest.raises(fl.ScenarioError, match=message) as error:
+        fl.run("geo-lossy", tcp=name + end)
+    assert "\n" not in str(error.value)
+
+
+def test_an_unknown_argument_names_those_of_the_class() -> None:
+    with pytest.raises(fl.ScenarioError, match=r"gamma is no argument of .*; there are g0, g1"):
+        fl.run("geo-lossy", tcp=f"{EXAMPLES}/policy.py:Policy(gamma=1)")

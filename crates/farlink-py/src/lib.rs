@@ -23,7 +23,7 @@ use job::{Jobs, watch};
 use measures::{Known, Measures, Row};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyDict, PyList};
 use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -319,16 +319,7 @@ fn trace<'py>(
             work()
         }
     })?;
-    let out = PyDict::new(py);
-    let known = Known::of(expanded, &traced.outcome);
-    let measures = Measures::new(known, vec![Row::of(run, &traced.outcome)]);
-    out.set_item("measures", measures)?;
-    let pcaps = PyDict::new(py);
-    for (name, bytes) in &traced.captures {
-        pcaps.set_item(name, PyBytes::new(py, bytes))?;
-    }
-    out.set_item("pcaps", pcaps)?;
-    out.set_item("secrets", traced.secrets)?;
+    let out = trace_files::results(py, expanded, run, traced)?;
     if packets {
         let lines = farlink_sim::story(expanded, &tables);
         let rows = lines.into_iter().map(|line| {

@@ -11,7 +11,7 @@ use crate::errors;
 use crate::job::{self, watch};
 use crate::measures::{Known, Measures, Row};
 use farlink_sim::scenario::Expanded;
-use farlink_sim::{Holds, RunError, Table, TraceColumn, TraceOptions, columns_of};
+use farlink_sim::{Holds, RunError, Table, Trace, TraceColumn, TraceOptions, columns_of};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -40,7 +40,7 @@ type Asked = (PathBuf, String, Vec<String>, Vec<(String, String)>);
 ///
 /// # Errors
 ///
-/// Those of a run, and `OSError` if a file cannot be written.
+/// Fails as a run does, and with `OSError` if a file cannot be written.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)] // Python gives them so
 pub(crate) fn trace_files<'py>(
@@ -93,6 +93,20 @@ pub(crate) fn trace_files<'py>(
         return Err(failure(error));
     }
     let (traced, bins) = traced?;
+    let out = results(py, expanded, run, traced)?;
+    let (width, bins) = bins.columns(expanded)?;
+    out.set_item("width_ns", width)?;
+    out.set_item("bins", bins)?;
+    Ok(out)
+}
+
+/// Returns the measures, captures and TLS secrets of a traced run.
+pub(crate) fn results<'py>(
+    py: Python<'py>,
+    expanded: &Expanded,
+    run: u64,
+    traced: Trace,
+) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     let known = Known::of(expanded, &traced.outcome);
     let measures = Measures::new(known, vec![Row::of(run, &traced.outcome)]);
@@ -103,9 +117,6 @@ pub(crate) fn trace_files<'py>(
     }
     out.set_item("pcaps", pcaps)?;
     out.set_item("secrets", traced.secrets)?;
-    let (width, bins) = bins.columns(expanded)?;
-    out.set_item("width_ns", width)?;
-    out.set_item("bins", bins)?;
     Ok(out)
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 const MS: u64 = 1_000_000;
 const CONTROLS: [Control; 3] = [Control::Cubic, Control::NewReno, Control::Bbr];
 
-/// What the path does with datagrams, each in percent.
+/// Shares of datagrams that the path loses, copies or delays (percent), and its longest datagram.
 #[derive(Clone, Copy, Default)]
 struct Path {
     loss: u64,
@@ -29,7 +29,7 @@ struct Net {
     count: u64,
     /// Arrivals by time and number: the receiving end and the datagram.
     arrivals: BTreeMap<(u64, u64), (usize, Transmitted)>,
-    /// All datagrams sent, with time and sender.
+    /// Sent datagrams with time and sender.
     log: Vec<(u64, usize, Transmitted)>,
     ends: [End; 2],
 }

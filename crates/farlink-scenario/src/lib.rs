@@ -14,6 +14,8 @@ mod bdp;
 mod burst;
 mod cake;
 mod channel;
+#[cfg(test)]
+mod channel_faults;
 mod checks;
 mod classes;
 mod compression;
@@ -280,18 +282,15 @@ fn refuse_idle(
     resolved: bool,
     overrides: &[(String, String)],
 ) -> Result<(), Problem> {
-    let put = |key: &str| {
-        overrides
-            .iter()
-            .any(|(path, _)| path == &format!("tcp.{key}"))
+    let puts = |tcp: &str, key: &str| {
+        let paths = overrides.iter().map(|(path, _)| path.strip_prefix(tcp));
+        paths.flatten().any(|path| tcp::path_writes(path, key))
     };
+    let put = |key: &str| puts("tcp.", key);
     let others = resolved || ["variant", "profile"].into_iter().any(put);
     for (i, flow) in scenario.flows.iter().enumerate() {
         let config = flow.tcp.over(&scenario.tcp).resolve()?;
-        let own = |key: &str| {
-            let path = format!("flows.{i}.tcp.{key}");
-            !others || overrides.iter().any(|(put, _)| *put == path)
-        };
+        let own = |key: &str| !others || puts(&format!("flows.{i}.tcp."), key);
         let idle = flow.tcp.idle(&config);
         if let Some((key, needs)) = idle.into_iter().find(|(key, _)| own(key)) {
             let problem = checks::ignored(key, needs).within("tcp");

@@ -363,6 +363,13 @@ impl<'de> Visitor<'de> for Written {
 /// Keys of the table `resume`, which are those of the flat keys without `resume_`.
 const RESUME: [&str; 4] = ["cwnd", "rtt", "age", "lifetime"];
 
+/// Returns whether a path below `tcp` writes a key: its name, or a place of the table `resume`.
+pub(super) fn path_writes(path: &str, key: &str) -> bool {
+    let (table, name) = path.split_once('.').unwrap_or((path, ""));
+    let in_table = |of: &str| name.is_empty() || name == of;
+    path == key || table == "resume" && key.strip_prefix("resume_").is_some_and(in_table)
+}
+
 /// Reads the table `resume` into its flat keys.
 struct ResumeTable<'a>(&'a mut TcpSpec);
 
@@ -382,12 +389,17 @@ impl<'de> Visitor<'de> for ResumeTable<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut is_empty = true;
         while let Some(name) = map.next_key::<String>()? {
+            is_empty = false;
             let flat = format!("resume_{name}");
             let place = key::all().enumerate().find(|(_, key)| key.name == flat);
             let (i, key) = place.ok_or_else(|| A::Error::unknown_field(&name, &RESUME))?;
             let value = map.next_value_seed(value::Of(key.kind))?;
             self.0.insert(i, value)?;
+        }
+        if is_empty {
+            return Err(A::Error::custom("is empty; write cwnd and rtt"));
         }
         Ok(())
     }

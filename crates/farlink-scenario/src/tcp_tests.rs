@@ -533,6 +533,7 @@ fn bad_values_of_the_timer_have_an_exact_message() {
             "resume = { cwnd = \"1 MB\", rtt = \"1 s\" }\nresume_rtt = \"2 s\"",
             "tcp has resume_rtt in the table resume and alone; write one of the two",
         ),
+        ("resume = {}", "tcp.resume is empty; write cwnd and rtt"),
         (
             "resume = { cwdn = \"1 MB\" }",
             "unknown key \"cwdn\" in tcp.resume; did you mean \"cwnd\"?",

@@ -382,6 +382,29 @@ fn the_schema_describes_every_key() {
     assert!(keys > 100, "only {keys} keys");
 }
 
+/// A table that an override writes is refused as its keys are, if the TCP cannot use it.
+#[test]
+fn an_override_of_resume_is_refused_for_a_tcp_that_cannot_resume() {
+    let table = "{ cwnd = \"1 MB\", rtt = \"1 s\" }";
+    for path in ["tcp.resume", "flows.0.tcp.resume"] {
+        let message = fault(GOOD, &[("tcp.variant", "bbr"), (path, table)]);
+        assert!(
+            message.contains("resume_cwnd would be ignored"),
+            "{message}"
+        );
+        assert_eq!(
+            fault(GOOD, &[("tcp.variant", "cubic"), (path, table)]),
+            "no fault"
+        );
+    }
+    let single = [
+        ("tcp.variant", "bbr"),
+        ("tcp.resume.cwnd", "1 MB"),
+        ("tcp.resume.rtt", "1 s"),
+    ];
+    assert!(fault(GOOD, &single).contains("resume_cwnd would be ignored"));
+}
+
 /// The override `default` removes a key that excludes another key. A link without a name can be
 /// named by its nodes.
 #[test]

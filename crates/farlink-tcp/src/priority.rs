@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[repr(u8)]
 pub enum Priority {
-    /// All codepoints but LE, the default.
+    /// Default: every codepoint except LE.
     #[default]
     Normal = 0,
     /// Lower effort (RFC 8622): sent only if no normal packet waits, and dropped first.

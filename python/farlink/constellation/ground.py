@@ -25,6 +25,7 @@ def below(positions: "Floats") -> "tuple[Floats, Floats, Floats]":
     x, y, z = (positions[..., axis] for axis in range(3))
     flat = np.hypot(x, y)
     radius = np.hypot(flat, z)
-    # One step from the direction to the centre suffices: the vertical differs by 0.2 degrees.
+    # A single step from the direction of the centre suffices, because the vertical differs by at
+    # most 0.2 degrees.
     north = np.arctan2(z, flat * (1 - _ECCENTRICITY_2 * _EQUATOR / radius))
     return np.degrees(north), np.degrees(np.arctan2(y, x)), radius - _EQUATOR

@@ -36,7 +36,7 @@ _Array = np.ndarray[Any, np.dtype[np.float32]]
 
 
 class Congestion(gymnasium.Env[_Array, Any]):
-    """One flow of a scenario. An action sets the flow's cwnd; a step is an interval of the run.
+    """Environment of one flow: an action sets its cwnd, and a step is an interval of the run.
 
     Parameters
     ----------

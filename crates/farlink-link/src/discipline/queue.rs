@@ -45,7 +45,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// All reasons, in the order of their numbers in traces.
+    /// Reasons in the order of their numbers in traces.
     pub const ALL: [Self; 3] = [Self::Full, Self::Control, Self::Redundant];
 
     /// Returns the name in traces and metrics.

@@ -451,7 +451,7 @@ mod tests {
             let dama = Dama { piggyback, ..USUAL };
             let times = leaves(dama, &packets);
             for (time, (arrival, _)) in times.iter().zip(&packets) {
-                // One frame until the request, the round trip, and one frame of slots.
+                // Bounds: the round trip alone, and with a frame before the request and a frame of slots.
                 assert!((500_000..=600_000).contains(&(time - arrival)));
             }
         }

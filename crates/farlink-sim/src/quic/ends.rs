@@ -1,6 +1,6 @@
 //! Both ends of a connection.
 
-use super::{Sending, UNCOUNTED};
+use super::{Seen, Sending, UNCOUNTED};
 use crate::scenario::{QuicControl, QuicSpec};
 use farlink_channel::rng::Stream;
 use farlink_quic::{Config, Control, End, Side};
@@ -15,23 +15,6 @@ pub(crate) struct Ends {
     /// Set once the data sender has closed the connection.
     closed: bool,
     reverse: bool,
-}
-
-/// What a trace has of the data sender.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Seen {
-    /// Window of the congestion control in bytes.
-    pub(crate) window: u64,
-    /// Threshold of slow start in bytes; `u64::MAX` for none.
-    pub(crate) ssthresh: u64,
-    /// Bytes in flight after the latest acknowledgment.
-    pub(crate) in_flight: u64,
-    /// Smoothed round-trip time.
-    pub(crate) srtt: Interval,
-    /// Number of round-trip samples, and the latest.
-    pub(crate) samples: u64,
-    /// Latest round-trip sample.
-    pub(crate) sample: Interval,
 }
 
 impl Ends {

@@ -1,24 +1,13 @@
 //! Ends of a build without QUIC: there are none.
 
-use super::Sending;
+use super::{Seen, Sending};
 use crate::scenario::QuicSpec;
 use farlink_channel::rng::Stream;
-use farlink_tcp::{Instant, Interval, Stats};
+use farlink_tcp::{Instant, Stats};
 
 /// Ends that cannot exist.
 #[derive(Debug)]
 pub(crate) enum Ends {}
-
-/// What a trace would have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Seen {
-    pub(crate) window: u64,
-    pub(crate) ssthresh: u64,
-    pub(crate) in_flight: u64,
-    pub(crate) srtt: Interval,
-    pub(crate) samples: u64,
-    pub(crate) sample: Interval,
-}
 
 impl Ends {
     pub(crate) fn new(_: &QuicSpec, _: bool, _: bool, _: Stream) -> Result<Self, String> {

@@ -155,7 +155,7 @@ impl World {
             Payload::Udp(datagram) => match datagram.xtp.as_ref().map(|pdu| &pdu.content) {
                 Some(&Content::Data { seq, .. }) => Some(seq),
                 Some(Content::Control(_)) => None,
-                // What a packet of QUIC carries is encrypted.
+                // Positions in a packet of QUIC are encrypted.
                 None if self.quic_index(packet.flow).is_some() => None,
                 None => Some(datagram.number * u64::from(datagram.body.len())),
             },

@@ -38,7 +38,7 @@ enum Phase {
     Reconnaissance,
     /// The window is the jump. `first` is the position of the first unvalidated byte.
     Unvalidated { first: Offset, since: Instant },
-    /// All data of the jump is sent. `last` is the position after its last byte.
+    /// State after the last byte of the jump is sent. `last` is the position after that byte.
     Validating { last: Offset },
     /// Congestion followed the jump. The window is at most `bound` until `last` is acknowledged.
     SafeRetreat {

@@ -250,7 +250,7 @@ fn unvalidated_phase_ends_by_an_ack_a_round_trip_or_a_full_window() {
     assert_eq!(driver.ack(1, RTT, 0), None);
     assert_eq!(driver.ack(1, millisecond, 0), Some(Mark::ResumeValidating));
     assert_eq!(driver.state(), (115, u64::MAX, 18));
-    // One segment less than the window leaves room for none; two leave room for one.
+    // The jump ends at the number of sent segments that leaves no room for another.
     for (sent, mark) in [(183, None), (184, Some(Mark::ResumeValidating))] {
         let (mut driver, _) = Driver::jump(saved(), RTT);
         driver.max += sent * MSS;
