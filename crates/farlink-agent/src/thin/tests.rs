@@ -320,3 +320,19 @@ fn settle(waiting: &mut BTreeMap<PacketId, Instant>, out: &Out, now: Instant) {
         assert!(now.since(since) <= INTERVAL);
     }
 }
+
+/// ACKs for a host that leaves its link are released, and those for others stay.
+#[test]
+fn ack_leaves_the_agent_with_its_host() {
+    for mut bed in beds(8, 10) {
+        bed.pass(0, ack(1000));
+        assert_eq!(bed.pass(1, ack(2000)).0, Verdict::Hold);
+        let mobile = packet(MOBILE, ack(1), false).src;
+        let other = NodeId(mobile.0 + 1);
+        let mut out = Out::default();
+        bed.agent.on_leave(at(2), other, Leaving::Lose, &mut out);
+        assert_eq!(out.actions, NOTHING);
+        bed.agent.on_leave(at(2), mobile, Leaving::Lose, &mut out);
+        assert_eq!(out.actions, [Action::Release(PacketId(1))]);
+    }
+}

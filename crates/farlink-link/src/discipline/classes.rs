@@ -268,3 +268,50 @@ impl Classes {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::{Codel, CodelConfig};
+    use farlink_tcp::Ecn;
+
+    /// A packet leaves an idle transmitter at once only if its class has no discipline, and nothing
+    /// of its own or an earlier group waits.
+    #[test]
+    fn a_packet_passes_unless_a_discipline_or_an_earlier_packet_is_there() {
+        let [ef, af, le] = [46, 34, 1].map(Dscp::new);
+        let class = |codepoint: Option<Dscp>, discipline| ClassConfig {
+            codepoints: codepoint.map(|codepoint| vec![codepoint]),
+            weight: None,
+            limit: None,
+            discipline,
+        };
+        let limit = QueueLimit::Packets(10);
+        let codel = Discipline::Codel(Codel::new(CodelConfig::default(), limit));
+        let list = vec![
+            class(Some(ef), None),
+            class(Some(af), Some(codel)),
+            class(None, None),
+        ];
+        let mut classes = Classes::new(list, limit);
+        let passing = |classes: &Classes| [ef, af, le].map(|dscp| classes.passes(dscp));
+        assert_eq!(passing(&classes), [true, false, true]);
+        let offer = |classes: &mut Classes, dscp| {
+            let waiting = Waiting {
+                packet: PacketId(0),
+                packed: 100,
+                len: 100,
+                joined: Instant::ZERO,
+                flow: 0,
+                ecn: Ecn::NotEct,
+            };
+            classes.enqueue(Instant::ZERO, waiting, dscp, &mut Drops::default());
+        };
+        offer(&mut classes, le);
+        assert_eq!(passing(&classes), [true, false, false]);
+        offer(&mut classes, ef);
+        assert_eq!(passing(&classes), [false, false, false]);
+        classes.drain(&mut Vec::new());
+        assert_eq!(passing(&classes), [true, false, true]);
+    }
+}
