@@ -197,7 +197,8 @@ def overlay(
     capture
         A pcap or pcapng file.
     tcp
-        TCPs to try. A name without a profile means that of Linux ("cubic" is "linux-cubic").
+        TCPs to try. A name without a profile means that of Linux ("cubic" is "linux-cubic"),
+        except for a class in Python ("mine.py:Mine").
     runs
         Runs of each; three or more give ranges.
     connection, direction
@@ -219,7 +220,9 @@ def overlay(
     if name not in chosen.directions:
         raise ScenarioError(f"direction {name!r}: write a2b (from the opener) or b2a")
     path = fit_path(chosen, name)
-    names = [item if source.split(item)[0] else f"{PROFILE}-{item}" for item in tcp]
+    names = [
+        item if ".py:" in item or source.split(item)[0] else f"{PROFILE}-{item}" for item in tcp
+    ]
     result = api.run(
         path.scenario(Path(capture).stem or "fitted"),
         tcp=names,

@@ -166,3 +166,16 @@ def test_a_wrong_name_of_a_class_is_one_line(tmp_path: Path, end: str, message: 
 def test_an_unknown_argument_names_those_of_the_class() -> None:
     with pytest.raises(fl.ScenarioError, match=r"gamma is no argument of .*; there are g0, g1"):
         fl.run("geo-lossy", tcp=f"{EXAMPLES}/policy.py:Policy(gamma=1)")
+
+
+def test_a_capture_is_compared_with_a_class(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = fl.run("geo-bursts", tcp="linux-reno", overrides={"flows.0.size": "500 kB"})
+    host = result.scenario()["flows"][0]["from"]
+    capture = tmp_path / "reno.pcapng"
+    capture.write_bytes(result.probe(snaplen=96).pcaps[host])
+    name = f"{EXAMPLES}/reno.py:Reno"
+    options = ("--tcp", name, "--runs", "1", "--quiet", "--out", str(tmp_path / "out"))
+    assert farlink("compare", "--capture", str(capture), *options) == 0
+    assert "Reno  goodput" in capsys.readouterr().out
