@@ -23,6 +23,7 @@ from farlink.errors import (
 if TYPE_CHECKING:
     from farlink import artifact as artifact
     from farlink import captures as captures
+    from farlink import classes as classes
     from farlink import congestion as congestion
     from farlink import constellation as constellation
     from farlink import control as control
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from farlink.browser.notebook import live
     from farlink.captures import Capture, capture
     from farlink.channels import ChannelSample, channel
+    from farlink.classes import QueueLaw, TrafficSource
     from farlink.congestion import CongestionControl
     from farlink.emulation import Emulated, emulate
     from farlink.estimate import Fit, fit
@@ -66,12 +68,14 @@ __all__ = [
     "Fit",
     "Interrupted",
     "OutputError",
+    "QueueLaw",
     "Rain",
     "Result",
     "RunError",
     "ScenarioError",
     "StudyResult",
     "SweepResult",
+    "TrafficSource",
     "Tuned",
     "__version__",
     "advise",
@@ -121,6 +125,7 @@ _LATER = {
     "capture": "farlink.captures",
     "network": "farlink.networks",
     "CongestionControl": "farlink.congestion",
+    **dict.fromkeys(("QueueLaw", "TrafficSource"), "farlink.classes"),
     "ChannelSample": "farlink.channels",
     "channel": "farlink.channels",
     "live": "farlink.browser.notebook",
@@ -140,6 +145,7 @@ _LATER = {
 _MODULES = {
     "artifact",
     "captures",
+    "classes",
     "congestion",
     "constellation",
     "control",

@@ -57,6 +57,28 @@ def register_control(
 ) -> None:
     """Register a class as a congestion control of the engine."""
 
+class ClassState:
+    """State of a queue law or a traffic source in Python."""
+
+    now: float
+
+    def random(self) -> float:
+        """Return a random number of the run, at least 0 and below 1."""
+
+class QueuedPacket:
+    """Packet at a decision of a queue law: times in seconds, sizes in bytes."""
+
+    now: float
+    bytes: int
+    sojourn: float
+    flow: int
+    markable: bool
+    queue_packets: int
+    queue_bytes: int
+
+def register_class(class_: str, file: str, python: str, cls: type, /) -> None:
+    """Register a class as a queue law or a traffic source of the engine."""
+
 class Columns:
     """Columns of one length with their names; `farlink.columns` makes arrays of them."""
 

@@ -1,19 +1,13 @@
 """Congestion controls in Python: the base class, and the reader of ``mine.py:Mine``."""
 
-import ast
-import dis
-import inspect
 import json
-import random as _random
 import re
-import sys
-import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from farlink import _farlink
+from farlink import _farlink, userclass
 from farlink.errors import ScenarioError
 
 __all__ = [
@@ -34,9 +28,6 @@ seconds, ``mss``, ``flight``, ``acked`` and ``window`` in bytes, ``cwnd_limited`
 _WRITTEN = re.compile(
     r"(?:(?P<base>[^/()]+)\+)?(?P<file>[^+()]+\.py):(?P<name>[A-Za-z_]\w*)(?P<args>\(.*\))?", re.S
 )
-_UNFIT = ("random", "time", "secrets", "uuid", "datetime", "threading")
-"""Modules that a hook must not use, because a second run would differ or the run would wait."""
-
 _MOST_PUBLISHED = 8
 _UNITS = ("", "B", "s", "bit/s", "segments")
 
@@ -210,7 +201,7 @@ def register_from(text: str) -> None:
     """Register the classes that a resolved scenario of this program's own making contains."""
     for name, file, source in classes_in(text):
         if _REGISTERED.get(name) != (file, source):
-            _register(_load(source, file, name), file, source)
+            _register(userclass.load(source, file, name, CongestionControl), file, source)
 
 
 def _named(item: str | type, sources: dict[str, str]) -> Named | None:
@@ -226,13 +217,14 @@ def _named(item: str | type, sources: dict[str, str]) -> Named | None:
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise ScenarioError(f"{path}: {reason.lower()}") from error
-        cls = _load(text, path.name, match["name"])
-        base, values, file = match["base"] or cls.over, _arguments(match["args"], item), path.name
-        _check_names(cls, values, file)
+        cls = userclass.load(text, path.name, match["name"], CongestionControl)
+        base, file = match["base"] or cls.over, path.name
+        values = userclass.arguments(match["args"], f"tcp {item!r}")
+        userclass.check_names(cls, values, file, CongestionControl)
     else:
         if not issubclass(item, CongestionControl):
             raise ScenarioError(f"tcp {item.__name__}: derive it from farlink.CongestionControl")
-        file, text = _source(item)
+        file, text = userclass.source_of(item, f"tcp {item.__name__}")
         cls, base, values = item, item.over, {}
     if sources.setdefault(cls.__name__, text) != text:
         raise ScenarioError(f"two classes have the name {cls.__name__}; rename one")
@@ -243,79 +235,12 @@ def _named(item: str | type, sources: dict[str, str]) -> Named | None:
 
 
 _REGISTERED: dict[str, tuple[str, str]] = {}
-_CLASSES: dict[tuple[str, str, str], type[CongestionControl]] = {}
-
-
-def _load(text: str, file: str, name: str) -> type[CongestionControl]:
-    key = (file, text, name)
-    if key in _CLASSES:
-        return _CLASSES[key]
-    module = types.ModuleType(f"farlink_cc_{Path(file).stem}")
-    module.__file__ = file
-    sys.modules[module.__name__] = module
-    try:
-        exec(compile(text, file, "exec"), vars(module))  # noqa: S102 (the user named the file)
-    except SyntaxError as error:
-        raise ScenarioError(f"{file}:{error.lineno}: {error.msg}") from error
-    except Exception as error:
-        lines = [f.tb_lineno for f in _frames(error) if f.tb_frame.f_code.co_filename == file]
-        at = f"{file}:{lines[-1]}" if lines else file
-        raise ScenarioError(f"{at}: {type(error).__name__}: {error}") from error
-    cls = getattr(module, name, None)
-    if not (isinstance(cls, type) and issubclass(cls, CongestionControl)):
-        raise ScenarioError(f"{file}: no class {name} derived from farlink.CongestionControl")
-    _CLASSES[key] = cls
-    return cls
-
-
-def _frames(error: BaseException) -> Iterator[types.TracebackType]:
-    trace = error.__traceback__
-    while trace is not None:
-        yield trace
-        trace = trace.tb_next
-
-
-def _source(cls: type) -> tuple[str, str]:
-    module = sys.modules.get(cls.__module__)
-    file = getattr(module, "__file__", None)
-    try:
-        text = Path(file).read_text(encoding="utf-8") if file else inspect.getsource(cls)
-    except (OSError, TypeError) as error:
-        raise ScenarioError(f"tcp {cls.__name__}: its source cannot be read") from error
-    return Path(file).name if file else "<notebook>", text
-
-
-def _arguments(written: str | None, item: str) -> dict[str, object]:
-    if written is None:
-        return {}
-    try:
-        call = ast.parse(f"f{written}", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args:
-            raise SyntaxError  # noqa: TRY301 (answered below as other wrong arguments are)
-        return {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
-    except (SyntaxError, ValueError) as error:
-        raise ScenarioError(f"tcp {item!r}: write arguments as (alpha=1, beta=0.7)") from error
-
-
-def _check_names(cls: type[CongestionControl], values: Mapping[str, object], file: str) -> None:
-    known = [name for name, _ in _own_parameters(cls)]
-    for name in values:
-        if name not in known:
-            has = f"there are {', '.join(known)}" if known else "there are none"
-            raise ScenarioError(f"{file}: {name} is no argument of {cls.__name__}.__init__; {has}")
-
-
-def _own_parameters(cls: type[CongestionControl]) -> list[tuple[str, inspect.Parameter]]:
-    """Return the arguments of a class's own `__init__`, without self."""
-    if "__init__" not in _own(cls):
-        return []
-    return list(inspect.signature(cls.__init__).parameters.items())[1:]
 
 
 def _register(cls: type[CongestionControl], file: str, text: str) -> None:
-    _refuse_unfit(cls, file)
+    userclass.refuse_unfit(cls, file, CongestionControl)
     parameters = []
-    for name, parameter in _own_parameters(cls):
+    for name, parameter in userclass.parameters(cls, CongestionControl):
         if not isinstance(parameter.default, bool | int | float):
             raise ScenarioError(
                 f"{file}: {cls.__name__}.__init__: {name} needs a number or bool as default"
@@ -332,73 +257,9 @@ def _register(cls: type[CongestionControl], file: str, text: str) -> None:
         file=file,
         text=text,
         cls=cls,
-        hooks=[hook for hook in _HOOKS if hook in _own(cls)],
+        hooks=[hook for hook in _HOOKS if hook in userclass.own_names(cls, CongestionControl)],
         parameters=parameters,
         published=[(name, unit, f"attribute of {cls.__name__}") for name, unit in published],
         owns_recovery=cls.owns_recovery,
     )
     _REGISTERED[cls.__name__] = (file, text)
-
-
-def _own(cls: type) -> set[str]:
-    """Return the names that a class and its bases below `CongestionControl` define."""
-    return {
-        name for base in cls.__mro__[: cls.__mro__.index(CongestionControl)] for name in vars(base)
-    }
-
-
-def _refuse_unfit(cls: type, file: str) -> None:
-    """Refuse hooks that read the clock, wait, or draw random numbers of their own."""
-    seen: set[types.CodeType] = set()
-    todo: list[types.FunctionType] = []
-    for base in cls.__mro__[: cls.__mro__.index(CongestionControl)]:
-        todo += [value for value in vars(base).values() if isinstance(value, types.FunctionType)]
-    while todo:
-        function = todo.pop()
-        if function.__code__ in seen:
-            continue
-        seen.add(function.__code__)
-        for line, used in _used(function.__code__, function.__globals__):
-            if isinstance(used, types.FunctionType) and used.__module__ == function.__module__:
-                todo.append(used)
-            elif (unfit := _unfit(used)) is not None:
-                raise ScenarioError(
-                    f"{file}:{line}: {cls.__name__} uses {unfit}, which a second run would not "
-                    "repeat; use self.random() and event.now"
-                )
-
-
-def _used(code: types.CodeType, names: Mapping[str, object]) -> Iterator[tuple[int, object]]:
-    """Yield each global object and imported module that code refers to, with its line."""
-    line = code.co_firstlineno
-    held: object = None
-    for step in dis.get_instructions(code):
-        line = (step.positions.lineno if step.positions else None) or line
-        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            held = names.get(str(step.argval))
-            yield line, held
-        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            if isinstance(held, types.ModuleType):
-                held = getattr(held, str(step.argval), None)
-                yield line, held
-        elif step.opname == "IMPORT_NAME" and str(step.argval).split(".")[0] in _UNFIT:
-            yield line, sys.modules.get(str(step.argval)) or types.ModuleType(str(step.argval))
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _used(constant, names)
-
-
-def _unfit(used: object) -> str | None:
-    module: object
-    if isinstance(used, types.ModuleType):
-        module = used.__name__
-    elif isinstance(used, Callable):  # type: ignore[arg-type]
-        owner = getattr(used, "__self__", None)
-        module = (
-            "random" if isinstance(owner, _random.Random) else getattr(used, "__module__", None)
-        )
-    else:
-        module = None
-    module = str(module or "")
-    bad = module in _UNFIT or module.startswith("numpy.random") or used is _random.Random
-    return module if bad else None

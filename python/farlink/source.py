@@ -75,9 +75,10 @@ class Source:
     ) -> str:
         text = self.saved.get(tcp, self.text)
         if tcp in self.saved and '"python"' in text:
-            from farlink import congestion
+            from farlink import classes, congestion
 
             congestion.check_saved(text)
+            classes.check_saved(text)
         if tcp not in self.saved:
             profile, variant = split(named.base if named else tcp)
             asked = [("tcp.variant", variant)]
@@ -193,10 +194,20 @@ def changes(overrides: Mapping[str, object] | None, seed: int | None) -> list[tu
     for path, value in (overrides or {}).items():
         if not isinstance(path, str):
             raise ScenarioError(f"overrides has the key {text_of(path)}; write a path as a string")
-        written.append((path, override_text(value)))
+        written.append((path, _class_or_text(path, value)))
     if seed is not None:
         written.append(("seed", str(whole("seed", seed, 2**64 - 1, least=0))))
     return written
+
+
+def _class_or_text(path: str, value: object) -> str:
+    """Return the value of an override as TOML, with a class of Python as its table."""
+    if isinstance(value, type) or (isinstance(value, str) and ".py:" in value[:200]):
+        from farlink import classes  # Overrides without a class do not need its imports.
+
+        if classes.place(path, value):
+            return toml_text(classes.table(path, value))
+    return override_text(value)
 
 
 def ends(flow: Mapping[str, Any]) -> tuple[str, str]:
@@ -269,7 +280,7 @@ def table_of(tcp: str) -> dict[str, Any]:
 def _expanded(overrides: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return overrides with each TCP of a flow (``flows.0.tcp=linux-cubic``) as keys of a table."""
     changes = []
-    for path, value in overrides:
+    for path, value in ((path, _class_or_text(path, value)) for path, value in overrides):
         if _FLOW_TCP.fullmatch(path) is None or value.lstrip().startswith(("{", '"')):
             changes.append((path, value))
             continue

@@ -66,7 +66,10 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<control::ControlState>()?;
     m.add_class::<control::ControlEvent>()?;
     m.add_class::<control::Steps>()?;
+    m.add_class::<control::ClassState>()?;
+    m.add_class::<control::QueuedPacket>()?;
     m.add_function(wrap_pyfunction!(control::register_control, m)?)?;
+    m.add_function(wrap_pyfunction!(control::register_class, m)?)?;
     m.add_function(wrap_pyfunction!(beta_reg, m)?)?;
     m.add_function(wrap_pyfunction!(paths::least_paths, m)?)?;
     m.add_function(wrap_pyfunction!(gamma_lr, m)?)?;

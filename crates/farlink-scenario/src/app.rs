@@ -7,6 +7,7 @@ use super::checks::{LONGEST_RUN, ZERO, fault};
 use super::decode::Problem;
 use super::distribution::TimeDistribution;
 use super::flow::{AppName, Connections, FlowSpec, MAX_BYTES};
+use super::python_class::PythonClass;
 use super::quic::QuicSpec;
 use super::table::within;
 use super::traffic::{self, ConversationSpec, Protocol, UdpSpec, WebSpec, XtpSpec, missing};
@@ -47,6 +48,17 @@ pub enum App {
     Quic(QuicSpec),
 }
 
+impl App {
+    /// Returns the class that gives the messages.
+    pub fn source(&self) -> Option<PythonClass> {
+        match self {
+            Self::Stream(spec) => spec.source,
+            Self::Udp(spec) => spec.source,
+            _ => None,
+        }
+    }
+}
+
 /// Pages, each with a main object and inline objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HttpSpec {
@@ -82,7 +94,7 @@ pub struct RepeatSpec {
 }
 
 /// Messages at a constant rate on one connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct StreamSpec {
     /// Number of messages; `None` for as many as `duration` allows.
     pub messages: Option<u64>,
@@ -90,6 +102,8 @@ pub struct StreamSpec {
     pub size: u64,
     /// Rate of the data in bit/s.
     pub rate: u64,
+    /// Class that gives times and sizes of messages, in place of `rate` and `size`.
+    pub source: Option<PythonClass>,
 }
 
 impl AppName {
@@ -130,6 +144,38 @@ impl Keys<'_> {
 
     fn rate(&self) -> Result<u64, Problem> {
         Ok(self.flow.rate.ok_or_else(|| missing("rate"))?.0)
+    }
+
+    /// Returns the class of the messages, after a check that the flow has no key which the class
+    /// replaces.
+    fn source(&self) -> Result<Option<PythonClass>, Problem> {
+        let flow = self.flow;
+        let Some(class) = flow.source else {
+            return Ok(None);
+        };
+        class.check().map_err(|problem| problem.within("source"))?;
+        let replaced = [("rate", flow.rate.is_some()), ("size", flow.size.is_some())];
+        match replaced.iter().find(|(_, written)| *written) {
+            None => Ok(Some(class)),
+            Some((key, _)) => {
+                let message = "would be ignored: the class in source replaces it; remove it";
+                Err(fault(key, message))
+            }
+        }
+    }
+
+    fn stream(&self) -> Result<StreamSpec, Problem> {
+        let source = self.source()?;
+        let (size, rate) = match source {
+            Some(_) => (1, 1),
+            None => (self.size()?, self.rate()?),
+        };
+        Ok(StreamSpec {
+            messages: self.number("messages", self.flow.messages)?,
+            size,
+            rate,
+            source,
+        })
     }
 
     fn drawn(key: &str, time: Option<TimeDistribution>) -> Result<Option<Distribution>, Problem> {
@@ -180,8 +226,10 @@ impl Keys<'_> {
             )?),
             _ => None,
         };
+        let source = self.source()?;
         Ok(UdpSpec {
-            rate: self.rate()?,
+            rate: if source.is_some() { 1 } else { self.rate()? },
+            source,
             packet: flow.packet().0 as u32,
             on_off,
             datagrams: self.number("datagrams", flow.datagrams)?,
@@ -247,11 +295,7 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
             interval: flow.interval().0,
             size: keys.size()?,
         }),
-        AppName::Stream => App::Stream(StreamSpec {
-            messages: keys.number("messages", flow.messages)?,
-            size: keys.size()?,
-            rate: keys.rate()?,
-        }),
+        AppName::Stream => App::Stream(keys.stream()?),
         AppName::Web => App::Web(keys.web()?),
         AppName::Cbr | AppName::Onoff => App::Udp(keys.udp()?),
         AppName::Xtp => App::Xtp(keys.xtp()?),

@@ -5,7 +5,7 @@ use std::fmt;
 use farlink_channel::rng::Stream;
 use farlink_link::LinkConfig;
 use farlink_link::discipline::{
-    CobaltConfig, Codel, CodelConfig, Discipline, DualPi2, DualPi2Config, Fair, FairConfig,
+    CobaltConfig, Codel, CodelConfig, Custom, Discipline, DualPi2, DualPi2Config, Fair, FairConfig,
     FairQueue, HeadDrop, LONGEST_PACKET, Pie, PieConfig, Red, RedConfig,
 };
 use farlink_tcp::Interval;
@@ -17,10 +17,15 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::cake::{AckFilterName, FramingName, IsolationName, TinsName};
 use super::checks::fault;
 use super::decode::Problem;
+use super::python_class::PythonClass;
 use super::table::table;
 use super::units::{Probability, Rate, Size, Time};
 
 const FORMS: &str = "\"fq-codel\" or { method = \"codel\", target = \"20 ms\" }";
+/// Rest of the message on `method = "python"` without a class.
+const PYTHON: &str = "= \"python\" has no class; name the class in the command: --set \
+                      links.0.down.discipline=drop.py:Dropper";
+
 const SHORTEST: Time = Time(Interval::from_micros(1));
 const HOUR: Time = Time(Interval::from_secs(3600));
 
@@ -37,6 +42,8 @@ table! {
     pub struct DisciplineTable for method: DisciplineName {
         /// Method.
         method: DisciplineName;
+        /// Class that decides on drops and marks.
+        class?: PythonClass, of [Python];
         /// Queueing delay that may persist.
         target?: Time, in SHORTEST..=HOUR, of [
             Codel = Time(CodelConfig::default().target), FqCodel = Time(CodelConfig::default().target),
@@ -139,6 +146,8 @@ pub enum DisciplineName {
     /// CAKE: a shaper, classes by Diffserv codepoint, and a queue per flow with COBALT and a fair
     /// share for each host (Hoeiland-Joergensen, Taht and Morton 2018).
     Cake,
+    /// FIFO queue under a class in Python.
+    Python,
 }
 
 impl DisciplineSpec {
@@ -152,6 +161,11 @@ impl DisciplineSpec {
     pub(super) fn check(&self) -> Result<(), Problem> {
         let table = &self.0;
         table.check_keys()?;
+        match table.class {
+            Some(class) => class.check().map_err(|problem| problem.within("class"))?,
+            None if table.method == DisciplineName::Python => return Err(fault("method", PYTHON)),
+            None => {}
+        }
         if table.max() <= table.min() {
             let message = format!(
                 "= {} is not above min = {}; write a larger max",
@@ -230,6 +244,10 @@ impl DisciplineSpec {
             DisciplineName::FqCobalt => fair(FairQueue::Cobalt(cobalt), true, queues, random),
             DisciplineName::Dualpi2 => Discipline::DualPi2(DualPi2::new(table.dual_pi2(), limit)),
             DisciplineName::Cake => table.cake(link, seed, random),
+            DisciplineName::Python => {
+                let dropper = table.class?.dropper(seed)?;
+                Discipline::Custom(Box::new(Custom::new(dropper, limit)))
+            }
         })
     }
 }
@@ -277,6 +295,12 @@ impl<'de> Deserialize<'de> for DisciplineSpec {
                 f.write_str(FORMS)
             }
             fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<DisciplineSpec, E> {
+                if v.contains(".py:") {
+                    return Err(E::custom(format!(
+                        "= {v:?} in a file runs nothing; name the class in the command: --set \
+                         links.0.down.discipline={v}"
+                    )));
+                }
                 let method = DisciplineName::deserialize(StrDeserializer::<E>::new(v))?;
                 Ok(DisciplineSpec(DisciplineTable::of(method)))
             }
@@ -293,6 +317,7 @@ impl DisciplineTable {
     const fn of(method: DisciplineName) -> Self {
         Self {
             method,
+            class: None,
             target: None,
             interval: None,
             ce_threshold: None,

@@ -7,7 +7,7 @@ use super::arq::ArqLink;
 use super::background::BackgroundSpec;
 use super::channel::{ChannelSpec, JitterSpec};
 use super::classes::ClassSpec;
-use super::discipline::DisciplineSpec;
+use super::discipline::{DisciplineName, DisciplineSpec};
 use super::flow::Opener;
 use super::handoff::ExpandedHandoff;
 use super::queue::QueueSpec;
@@ -41,6 +41,19 @@ pub struct Expanded {
     pub handoffs: Vec<ExpandedHandoff>,
     /// Flows, in the order written.
     pub flows: Vec<ExpandedFlow>,
+}
+
+impl Expanded {
+    /// Returns whether a queue or a flow has a class in Python.
+    pub fn has_python_classes(&self) -> bool {
+        let directions = self.links.iter().flat_map(|link| [&link.down, &link.up]);
+        let mut queues = directions.flat_map(|direction| {
+            let own = direction.classes.iter().map(|class| &class.discipline);
+            own.chain([&direction.discipline]).flatten()
+        });
+        let in_python = |spec: &DisciplineSpec| spec.method() == DisciplineName::Python;
+        queues.any(in_python) || self.flows.iter().any(|flow| flow.app.source().is_some())
+    }
 }
 
 /// Link.

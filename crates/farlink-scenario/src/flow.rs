@@ -8,6 +8,7 @@ use super::distribution::{
     DistributionName, SizeDistribution, TimeDistribution, TimeDistributionTable,
 };
 use super::dscp::DscpSpec;
+use super::python_class::PythonClass;
 use super::table::table;
 use super::tcp::TcpSpec;
 use super::units::{Rate, Size, Time};
@@ -98,6 +99,9 @@ table! {
         window?: Size = Size(1_048_576), in Size(1)..=MAX_BYTES, of [Xtp];
         /// Number of data packets from one request for a status report to the next.
         sreq_every?: u32 = 16, in 1..=MAX_COUNT as u32, of [Xtp];
+        /// Class in Python that gives times and sizes of messages, in place of `rate` and `size`. With
+        /// "cbr", a message longer than `packet` is several datagrams at the same time.
+        source?: PythonClass, of [Stream, Cbr];
         /// Number of datagrams. Required without `duration`.
         datagrams?: u64, in 1..=1_000_000_000_000, of [Cbr, Onoff];
         /// Time for which the source sends; the flow begins with such a time. Required.

@@ -42,6 +42,7 @@ mod library;
 mod mac;
 mod preset;
 pub mod process;
+mod python_class;
 mod queue;
 mod quic;
 #[cfg(test)]
@@ -90,6 +91,7 @@ pub use host::{HostJitterSpec, HostSpec};
 pub use library::library;
 pub use preset::presets_json;
 pub use process::*;
+pub use python_class::{Builders, ClassText, MessageSource, PythonClass, set_builders};
 pub use queue::QueueSpec;
 pub use quic::{QuicControl, QuicSpec};
 pub use spec::{DirectionTable, Fragments, LinkSpec, RouteSpec, Scenario};

@@ -39,6 +39,11 @@ const SECTIONS: &[(&str, &str, &str)] = &[
         "Or its method alone, `\"fq-codel\"`. See `docs/queues.md`.",
     ),
     (
+        "`class = { ... }`, `source = { ... }`",
+        "ClassText",
+        "Written by the command from the name of a class: `--set links.0.down.discipline=drop.py:Dropper`. See `docs/learn/queue-and-traffic.md`.",
+    ),
+    (
         "`classes = [{ ... }]`",
         "ClassSpec",
         "In the order in which they are sent. See `docs/queues.md`.",

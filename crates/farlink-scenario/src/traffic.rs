@@ -6,6 +6,7 @@ use farlink_tcp::time::Interval;
 use super::checks::fault;
 use super::decode::{Problem, example};
 use super::flow::{AppName, Connections, FlowSpec, Opener};
+use super::python_class::PythonClass;
 use super::tree::Step;
 use farlink_channel::distribution::Distribution;
 use serde_json::json;
@@ -24,6 +25,9 @@ pub struct UdpSpec {
     pub datagrams: Option<u64>,
     /// Duration from the start of the flow.
     pub duration: Option<Interval>,
+    /// Class that gives times and sizes of messages, in place of `rate`. Datagrams of a message have
+    /// at most `packet` bytes.
+    pub source: Option<PythonClass>,
 }
 
 /// A file over an XTP-like transport.

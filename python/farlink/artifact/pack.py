@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from farlink import _farlink, citation, congestion, files, folder, source
+from farlink import _farlink, citation, classes, congestion, files, folder, source
 from farlink.artifact import archive
 from farlink.errors import ScenarioError
 
@@ -101,13 +101,15 @@ def _entry(path: Path) -> _Entry:
 
 
 def _sources(entry: _Entry) -> dict[str, bytes]:
-    """Return the files of congestion controls in Python that the numbers were made with."""
+    """Return the files of classes in Python that the numbers were made with."""
     sources: dict[str, str] = {}
     for name, data in entry.content.items():
         if name.endswith(".json") and b'"python"' in data:
             document = json.loads(data)
             for scenario in (document.get("scenarios") or {}).values():
-                sources |= congestion.sources_in(json.dumps(scenario))
+                text = json.dumps(scenario)
+                sources |= congestion.sources_in(text)
+                sources |= {entry["file"]: entry["python"] for _, entry in classes.texts_in(text)}
     return {name: text.encode() for name, text in sources.items()}
 
 
@@ -122,11 +124,17 @@ def _command(kind: str, data: bytes) -> str:
 
 
 def _classes(document: dict[str, Any]) -> str:
-    """Return --tcp with the files of congestion controls in Python; nothing without any."""
+    """Return --tcp and --set with the files of classes in Python; nothing without any."""
     words = []
     for tcp, scenario in document["scenarios"].items():
         words.append(congestion.written(tcp, json.dumps(scenario)))
-    return f" --tcp {shlex.quote(','.join(words))}" if words != list(document["scenarios"]) else ""
+    named = f" --tcp {shlex.quote(','.join(words))}" if words != list(document["scenarios"]) else ""
+    first = json.dumps(next(iter(document["scenarios"].values())))
+    for path, entry in classes.texts_in(first):
+        arguments = ", ".join(f"{key}={value}" for key, value in entry["arguments"].items())
+        written = f"{path}={entry['file']}:{entry['class']}({arguments})"
+        named += f" --set {shlex.quote(written)}"
+    return named
 
 
 def _free(name: str, taken: set[str]) -> str:

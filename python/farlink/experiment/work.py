@@ -49,10 +49,11 @@ def simulate(
             "on all machines"
         )
     if any('"python"' in item.text for item in parts):
-        from farlink import congestion
+        from farlink import classes, congestion
 
         for item in parts:
             congestion.register_from(item.text)
+            classes.register_from(item.text)
     started = time.perf_counter()
     outcome = _farlink.simulate([(item.text, list(item.runs)) for item in parts], 1, progress)
     numbers = []

@@ -8,6 +8,7 @@ mod cake;
 mod classes;
 mod cobalt;
 mod codel;
+mod custom;
 mod dual_pi2;
 mod fair;
 mod head_drop;
@@ -19,6 +20,7 @@ pub use cake::{AckFilter, Cake, CakeConfig, Framing, Isolation, Labels, Overhead
 pub use classes::{ClassConfig, Classes};
 pub use cobalt::CobaltConfig;
 pub use codel::{Codel, CodelConfig};
+pub use custom::{Custom, Decision, Dropper, Verdict};
 pub use dual_pi2::{DualPi2, DualPi2Config};
 pub use fair::{Fair, FairConfig, FairQueue};
 pub use head_drop::HeadDrop;
@@ -50,6 +52,8 @@ pub enum Discipline {
     Cake(Box<Cake>),
     /// Classes by Diffserv codepoint, each with a queue of its own.
     Classes(Box<Classes>),
+    /// FIFO queue under a law outside of the engine.
+    Custom(Box<Custom>),
 }
 
 impl Discipline {
@@ -80,6 +84,7 @@ impl Discipline {
             Self::HeadDrop(queue) => queue.enqueue(packet, drops).then_some(false),
             Self::Cake(queue) => queue.enqueue(now, packet, &Labels::default(), drops),
             Self::Classes(queue) => queue.enqueue(now, packet, Dscp::DEFAULT, drops),
+            Self::Custom(queue) => queue.enqueue(now, packet, drops),
         }
     }
 
@@ -95,6 +100,7 @@ impl Discipline {
             Self::HeadDrop(queue) => queue.dequeue(),
             Self::Cake(queue) => queue.dequeue(now, drops),
             Self::Classes(queue) => queue.dequeue(now, drops),
+            Self::Custom(queue) => queue.dequeue(now, drops),
         }
     }
 
@@ -127,6 +133,7 @@ impl Discipline {
             Self::HeadDrop(queue) => queue.queued(),
             Self::Cake(queue) => queue.queued(),
             Self::Classes(queue) => queue.queued(),
+            Self::Custom(queue) => queue.queued(),
         }
     }
 }
@@ -143,6 +150,7 @@ impl Discipline {
             Self::HeadDrop(queue) => queue.limit = limit,
             Self::Cake(queue) => queue.limit = limit,
             Self::Classes(queue) => queue.set_limit(limit),
+            Self::Custom(queue) => queue.limit = limit,
         }
     }
 
@@ -157,6 +165,7 @@ impl Discipline {
             | Self::Pie(_)
             | Self::DualPi2(_)
             | Self::HeadDrop(_)
+            | Self::Custom(_)
             | Self::Cake(_) => {}
         }
     }
@@ -173,6 +182,7 @@ impl Discipline {
             Self::Fair(queue) => queue.drain(&mut packets),
             Self::Cake(queue) => queue.drain(&mut packets),
             Self::Classes(queue) => queue.drain(&mut packets),
+            Self::Custom(queue) => queue.drain(&mut packets),
         }
         packets
     }

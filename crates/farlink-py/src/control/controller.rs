@@ -88,7 +88,13 @@ impl PythonControl {
         })();
         let (state, methods, event, arguments) = match made {
             Ok(made) => made,
-            Err(error) => fail(py, &class, &error, "__init__", Instant::ZERO),
+            Err(error) => fail(
+                py,
+                (&class.file, class.name),
+                &error,
+                "__init__",
+                Instant::ZERO,
+            ),
         };
         let mut controller = Self {
             class,
@@ -144,7 +150,8 @@ impl PythonControl {
             let result = method.bind(py).call(self.arguments.bind(py), None);
             step();
             if let Err(error) = result {
-                fail(py, &self.class, &error, HOOKS[hook as usize], cx.now);
+                let class = (self.class.file.as_str(), self.class.name);
+                fail(py, class, &error, HOOKS[hook as usize], cx.now);
             }
         });
         Python::attach(|py| self.read_back(py));
@@ -286,9 +293,16 @@ pub(super) const UNDO: Access<dyn UndoReduction> = Access::new(
     },
 );
 
-/// Ends the run with a message that has file, line, hook and simulated time.
-fn fail(py: Python<'_>, class: &Class, error: &PyErr, hook: &str, now: Instant) -> ! {
-    let place = line_of(py, class, error).map_or(String::new(), |line| format!("{line}: "));
+/// Ends the run with a message that has file, line, hook and simulated time. `class` is the file and
+/// the name of the class.
+pub(super) fn fail(
+    py: Python<'_>,
+    class: (&str, &str),
+    error: &PyErr,
+    hook: &str,
+    now: Instant,
+) -> ! {
+    let place = line_of(py, class.0, error).map_or(String::new(), |line| format!("{line}: "));
     let value = if error.is_instance_of::<HookTimeout>(py) {
         format!("takes longer than {} s", BOUND.as_secs())
     } else {
@@ -300,21 +314,21 @@ fn fail(py: Python<'_>, class: &Class, error: &PyErr, hook: &str, now: Instant) 
     };
     let message = format!(
         "{place}{}.{hook} at {:.6} s of the run: {value}",
-        class.name,
+        class.1,
         now.as_secs_f64()
     );
     std::panic::resume_unwind(Box::new(Abort(message)))
 }
 
-/// Returns file and line of the innermost frame in the source file of the class.
-fn line_of(py: Python<'_>, class: &Class, error: &PyErr) -> Option<String> {
+/// Returns file and line of the innermost frame in the source file.
+fn line_of(py: Python<'_>, source: &str, error: &PyErr) -> Option<String> {
     let mut next = error.traceback(py).map(Bound::into_any);
     let mut place = None;
     while let Some(frame) = next.filter(|frame| !frame.is_none()) {
         let code = frame.getattr("tb_frame").ok()?.getattr("f_code").ok()?;
         let file = code.getattr("co_filename").ok()?.extract::<String>().ok()?;
         let line = frame.getattr("tb_lineno").ok()?.extract::<u64>().ok()?;
-        if Path::new(&file).ends_with(&class.file) || place.is_none() {
+        if Path::new(&file).ends_with(source) || place.is_none() {
             place = Some(format!("{file}:{line}"));
         }
         next = frame.getattr("tb_next").ok();

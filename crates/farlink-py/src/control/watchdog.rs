@@ -14,7 +14,7 @@ create_exception!(
     farlink,
     HookTimeout,
     PyBaseException,
-    "A hook of a congestion control takes too long."
+    "A hook of a class takes too long."
 );
 
 /// Time after which a hook is stopped.
@@ -88,14 +88,15 @@ pub(super) fn begin(seed: u64, run: u64) {
     SEED.set(first_seed(seed, run));
 }
 
-/// Returns whether a flow of the scenario has a congestion control in Python.
+/// Returns whether the scenario has a class in Python.
 pub(crate) fn uses_python(scenario: &Expanded) -> bool {
     let in_python = |control: &farlink_tcp::congestion::Control| {
         let parameters = control.algorithm().parameters;
         parameters.first().is_some_and(|first| first.name == MARK)
     };
     let mut flows = scenario.flows.iter();
-    flows.any(|f| in_python(&f.sender.congestion) || in_python(&f.receiver.congestion))
+    scenario.has_python_classes()
+        || flows.any(|f| in_python(&f.sender.congestion) || in_python(&f.receiver.congestion))
 }
 
 /// Runs `work` with the GIL held throughout, as run `run` of the scenario. Hooks then attach at no

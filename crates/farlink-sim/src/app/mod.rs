@@ -51,7 +51,7 @@ impl Program {
             App::Bulk => return Some(Self::Bulk(Bulk)),
             App::Http(spec) => Box::new(Http::new(spec)),
             App::Repeat(spec) => Box::new(Repeat::new(spec)),
-            App::Stream(spec) => Box::new(stream::Stream::new(spec)),
+            App::Stream(spec) => Box::new(stream::Stream::new(spec, &stream)),
             App::Web(spec) => Box::new(Web::new(spec, stream("web"))),
             App::Conversation(spec) => match spec.protocol {
                 Protocol::Telnet => Box::new(Telnet::new(spec, &stream)),

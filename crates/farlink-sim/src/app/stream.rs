@@ -1,4 +1,5 @@
-//! Messages at a constant rate over one connection, as from a camera or a sensor. TCP may deliver
+//! Messages over one connection, as from a camera or a sensor: at a constant rate, or at times and
+//! with sizes that a class gives. TCP may deliver
 //! messages late, but it delivers all of them in order.
 //!
 //! A message is written at its due time, even if earlier messages have not been sent yet. Its
@@ -6,8 +7,29 @@
 //! all messages after it.
 
 use super::command::{AppEvent, Application, Command, Side};
-use crate::scenario::StreamSpec;
+use crate::scenario::{MessageSource, StreamSpec};
+use farlink_channel::rng;
 use farlink_tcp::{Instant, Interval};
+use std::collections::VecDeque;
+
+/// Messages of a class.
+#[derive(Debug)]
+struct Messages {
+    class: Box<dyn MessageSource>,
+    /// Due time and bytes of the next message; `None` at the end.
+    next: Option<(Instant, u64)>,
+    /// Due time of each written message, and the number of bytes up to its end.
+    unread: VecDeque<(Instant, u64)>,
+    /// Bytes of all written messages.
+    total: u64,
+}
+
+impl Messages {
+    fn advance(&mut self, at: Instant) {
+        let message = self.class.next_message(at);
+        self.next = message.map(|(pause, bytes)| (at + pause, bytes));
+    }
+}
 
 /// A source of messages and its reader.
 #[derive(Debug)]
@@ -18,11 +40,23 @@ pub(crate) struct Stream {
     /// Numbers of written messages and of received messages.
     written: u64,
     read: u64,
+    /// Messages in place of the constant rate.
+    messages: Option<Messages>,
 }
 
 impl Stream {
-    pub(super) fn new(spec: StreamSpec) -> Self {
+    /// Creates a source. A class gets the random stream "source".
+    pub(super) fn new(spec: StreamSpec, stream: impl Fn(&str) -> rng::Stream) -> Self {
+        let class = spec
+            .source
+            .and_then(|class| class.source(stream("source").next_u64()));
         Self {
+            messages: class.map(|class| Messages {
+                class,
+                next: None,
+                unread: VecDeque::new(),
+                total: 0,
+            }),
             spec,
             first: Instant::ZERO,
             written: 0,
@@ -40,6 +74,10 @@ impl Stream {
 
     /// Writes the messages that are due.
     fn write(&mut self, now: Instant, commands: &mut Vec<Command>) {
+        if self.messages.is_some() {
+            self.write_given(now, commands);
+            return;
+        }
         let before = self.written;
         while Some(self.written) != self.spec.messages && self.due(self.written) <= now {
             self.written += 1;
@@ -53,8 +91,57 @@ impl Stream {
         });
     }
 
+    /// Writes the messages of the class that are due.
+    fn write_given(&mut self, now: Instant, commands: &mut Vec<Command>) {
+        let Some(messages) = &mut self.messages else {
+            return;
+        };
+        let before = messages.total;
+        let limit = self.spec.messages;
+        while let Some((due, bytes)) = messages.next
+            && due <= now
+            && Some(self.written) != limit
+        {
+            self.written += 1;
+            messages.total += bytes;
+            messages.unread.push_back((due, messages.total));
+            messages.advance(due);
+        }
+        commands.push(Command::Write(Side::From, messages.total - before));
+        commands.push(match messages.next {
+            Some((due, _)) if Some(self.written) != limit => Command::Wake(due),
+            _ => {
+                messages.next = None;
+                Command::Leave(Side::From)
+            }
+        });
+    }
+
+    /// Records the messages of the class that are complete within the first `total` bytes received.
+    fn read_given(&mut self, now: Instant, total: u64, commands: &mut Vec<Command>) {
+        let Some(messages) = &mut self.messages else {
+            return;
+        };
+        while let Some(&(due, end)) = messages.unread.front()
+            && end <= total
+        {
+            messages.unread.pop_front();
+            self.read += 1;
+            commands.push(Command::Responded(now.since(due)));
+        }
+        commands.push(match messages.unread.front() {
+            Some(&(_, end)) => Command::Await(Side::To, end),
+            None if messages.next.is_none() => Command::Complete(Side::To),
+            None => Command::Await(Side::To, total + 1),
+        });
+    }
+
     /// Records the messages that are complete within the first `total` bytes received.
     fn read(&mut self, now: Instant, total: u64, commands: &mut Vec<Command>) {
+        if self.messages.is_some() {
+            self.read_given(now, total, commands);
+            return;
+        }
         while (self.read + 1) * self.spec.size <= total {
             commands.push(Command::Responded(now.since(self.due(self.read))));
             self.read += 1;
@@ -74,6 +161,9 @@ impl Application for Stream {
 
     fn share(&self, received: u64) -> f64 {
         let messages = self.spec.messages.unwrap_or(1) as f64;
+        if self.messages.is_some() {
+            return self.read as f64 / messages;
+        }
         received as f64 / (self.spec.size as f64 * messages)
     }
 
@@ -85,6 +175,9 @@ impl Application for Stream {
         match (event, side) {
             (AppEvent::Established, Side::From) => {
                 self.first = now;
+                if let Some(messages) = &mut self.messages {
+                    messages.advance(now);
+                }
                 self.write(now, commands);
             }
             (AppEvent::Woken, _) => self.write(now, commands),
@@ -99,9 +192,14 @@ impl Application for Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use farlink_channel::rng::Streams;
 
     fn at(ms: u64) -> Instant {
         Instant::ZERO + Interval::from_millis(ms)
+    }
+
+    fn constant(spec: StreamSpec) -> Stream {
+        Stream::new(spec, |name| Streams::new(1, 0).stream(name))
     }
 
     fn commands(stream: &mut Stream, ms: u64, side: Side, event: AppEvent) -> Vec<Command> {
@@ -113,10 +211,11 @@ mod tests {
     /// 100 B at 8 kbit/s: one message per 100 ms.
     #[test]
     fn messages_are_written_when_due_and_timed_from_then() {
-        let mut stream = Stream::new(StreamSpec {
+        let mut stream = constant(StreamSpec {
             messages: Some(3),
             size: 100,
             rate: 8000,
+            source: None,
         });
         let write = Command::Write(Side::From, 100);
         assert_eq!(
@@ -143,15 +242,90 @@ mod tests {
         );
     }
 
+    /// Messages from a list of pauses in ms and bytes.
+    #[derive(Debug)]
+    struct Listed(Vec<(u64, u64)>);
+
+    impl MessageSource for Listed {
+        fn next_message(&mut self, _: Instant) -> Option<(Interval, u64)> {
+            let (pause, bytes) = (!self.0.is_empty()).then(|| self.0.remove(0))?;
+            Some((Interval::from_millis(pause), bytes))
+        }
+    }
+
+    fn given(messages: Option<u64>, list: &[(u64, u64)]) -> Stream {
+        let mut stream = constant(StreamSpec {
+            messages,
+            size: 1,
+            rate: 1,
+            source: None,
+        });
+        stream.messages = Some(Messages {
+            class: Box::new(Listed(list.to_vec())),
+            next: None,
+            unread: VecDeque::new(),
+            total: 0,
+        });
+        stream
+    }
+
+    #[test]
+    fn messages_of_a_class_have_their_own_times_and_sizes() {
+        let mut stream = given(None, &[(0, 100), (100, 20), (0, 30), (200, 7)]);
+        assert_eq!(
+            commands(&mut stream, 50, Side::From, AppEvent::Established),
+            [Command::Write(Side::From, 100), Command::Wake(at(150))]
+        );
+        let after = |ms| Command::Responded(Interval::from_millis(ms));
+        // All written bytes are read, and more will come.
+        assert_eq!(
+            commands(&mut stream, 90, Side::To, AppEvent::Received(100)),
+            [after(40), Command::Await(Side::To, 101)]
+        );
+        assert_eq!(
+            commands(&mut stream, 150, Side::From, AppEvent::Woken),
+            [Command::Write(Side::From, 50), Command::Wake(at(350))]
+        );
+        assert_eq!(
+            commands(&mut stream, 180, Side::To, AppEvent::Received(119)),
+            [Command::Await(Side::To, 120)]
+        );
+        assert_eq!(
+            commands(&mut stream, 200, Side::To, AppEvent::Received(149)),
+            [after(50), Command::Await(Side::To, 150)]
+        );
+        assert_eq!(
+            commands(&mut stream, 350, Side::From, AppEvent::Woken),
+            [Command::Write(Side::From, 7), Command::Leave(Side::From)]
+        );
+        assert_eq!(
+            commands(&mut stream, 400, Side::To, AppEvent::Received(157)),
+            [after(250), after(50), Command::Complete(Side::To)]
+        );
+    }
+
+    #[test]
+    fn the_number_of_messages_ends_a_class_without_end() {
+        let mut stream = given(Some(2), &[(0, 10), (0, 20), (0, 30)]);
+        assert_eq!(
+            commands(&mut stream, 50, Side::From, AppEvent::Established),
+            [Command::Write(Side::From, 30), Command::Leave(Side::From)]
+        );
+        let read = commands(&mut stream, 60, Side::To, AppEvent::Received(30));
+        assert_eq!(read.last(), Some(&Command::Complete(Side::To)));
+        assert!((stream.share(30) - 1.0).abs() < 1e-12);
+    }
+
     /// The due time of the highest message number does not overflow, and due times have no
     /// accumulated rounding error.
     #[test]
     fn due_times_are_those_of_the_rate() {
         let stream = |size, rate| {
-            Stream::new(StreamSpec {
+            constant(StreamSpec {
                 messages: None,
                 size,
                 rate,
+                source: None,
             })
         };
         assert_eq!(stream(1, 24_000).due(3_000_000), at(1_000_000));

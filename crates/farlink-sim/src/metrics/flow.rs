@@ -278,7 +278,7 @@ impl<'a> Flow<'a> {
     fn delivered(&self) -> u64 {
         match &self.own {
             Own::Tcp(tcp) => tcp.to.received,
-            Own::Udp(udp, ..) => udp.sink.received * u64::from(udp.source.packet()),
+            Own::Udp(udp, ..) => udp.sink.bytes,
             Own::Xtp(xtp, _) => xtp.delivered(),
             Own::Quic(quic, _) => quic.delivered(1),
         }

@@ -69,7 +69,7 @@ impl UdpFlow {
     /// Builds the packet of the next datagram, with IP identification `ident`.
     pub(crate) fn send(&mut self, now: Instant, ident: u16, ttl: u8) -> Packet {
         let number = self.source.sent;
-        self.source.sent += 1;
+        let len = self.source.take();
         self.under_way += 1;
         Packet {
             src: self.from,
@@ -87,7 +87,7 @@ impl UdpFlow {
                 number,
                 sent_at: now,
                 dscp: self.dscp,
-                body: Body::of_len(self.source.packet()),
+                body: Body::of_len(len),
                 ..Datagram::default()
             }),
         }
@@ -104,7 +104,7 @@ impl UdpFlow {
         self.source.sent - self.sink.received - self.lost()
     }
 
-    /// Returns the length in bytes of the IP packet of a datagram.
+    /// Returns the length in bytes of the IP packet of the shortest datagram so far.
     pub(crate) fn ip_len(&self) -> u32 {
         Packet {
             ip: self.ip,
@@ -112,7 +112,7 @@ impl UdpFlow {
                 self.from,
                 self.to,
                 Payload::Udp(Datagram {
-                    body: Body::of_len(self.source.packet()),
+                    body: Body::of_len(self.source.shortest()),
                     ..Datagram::default()
                 }),
             )

@@ -9,6 +9,8 @@ pub(crate) struct Sink {
     /// Bitmap of the received datagrams.
     bitmap: Vec<u64>,
     pub(crate) received: u64,
+    /// Bytes of data in the received datagrams.
+    pub(crate) bytes: u64,
     /// Number of copies received after the first.
     pub(crate) duplicated: u64,
     /// Number of datagrams that arrived after a datagram sent later (RFC 4737, 3.3).
@@ -28,8 +30,14 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// Records the arrival of datagram `number`. Returns whether it is the first copy.
-    pub(crate) fn receive(&mut self, now: Instant, number: u64, sent_at: Instant) -> bool {
+    /// Records the arrival of datagram `number` with `len` bytes of data. Returns whether it is the
+    /// first copy.
+    pub(crate) fn receive(
+        &mut self,
+        now: Instant,
+        (number, len): (u64, u32),
+        sent_at: Instant,
+    ) -> bool {
         let (word, bit) = ((number / 64) as usize, 1u64 << (number % 64));
         if self.bitmap.len() <= word {
             self.bitmap.resize(word + 1, 0);
@@ -40,6 +48,7 @@ impl Sink {
         }
         self.bitmap[word] |= bit;
         self.received += 1;
+        self.bytes += u64::from(len);
         if number < self.next {
             self.reordered += 1;
         } else {
@@ -122,7 +131,7 @@ mod tests {
         let at = |ms| Instant::ZERO + Interval::from_millis(ms);
         let mut sink = Sink::default();
         for &(number, ms) in arrivals {
-            sink.receive(at(ms), number, at(10 * number));
+            sink.receive(at(ms), (number, 100), at(10 * number));
         }
         sink
     }

@@ -1,10 +1,41 @@
 //! Departure times of a UDP flow's datagrams.
 
-use crate::scenario::UdpSpec;
+use crate::scenario::{MessageSource, UdpSpec};
 use farlink_channel::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 
-/// Source with a constant rate, with or without off-times.
+/// Messages of a class, and the next message.
+#[derive(Debug)]
+struct Messages {
+    class: Box<dyn MessageSource>,
+    /// Time of the next message.
+    at: Instant,
+    /// Bytes of the message that have not been sent.
+    left: u64,
+    is_over: bool,
+}
+
+impl Messages {
+    /// Returns the time of the next datagram; the time of the last message as an error at the end.
+    fn next(&mut self) -> Result<Instant, Instant> {
+        while self.left == 0 && !self.is_over {
+            match self.class.next_message(self.at) {
+                Some((pause, bytes)) => {
+                    self.at += pause;
+                    self.left = bytes;
+                }
+                None => self.is_over = true,
+            }
+        }
+        if self.is_over {
+            Err(self.at)
+        } else {
+            Ok(self.at)
+        }
+    }
+}
+
+/// Source with a constant rate, with or without off-times, or with messages of a class.
 ///
 /// The clock of the source runs only in on-times. Datagram k is due when the clock shows the time of
 /// k datagrams at the rate. Rounding errors therefore do not add up, and an on-time too short for a
@@ -21,6 +52,10 @@ pub(crate) struct Source {
     before: Interval,
     /// Number of datagrams sent.
     pub(crate) sent: u64,
+    /// Messages in place of the constant rate.
+    messages: Option<Messages>,
+    /// Bytes of data in the shortest datagram so far.
+    shortest: u32,
 }
 
 impl Source {
@@ -30,7 +65,17 @@ impl Source {
             Some((on, _)) => span(on.draw_time(&mut stream)),
             None => Interval::MAX,
         };
+        let class = spec
+            .source
+            .and_then(|class| class.source(stream.next_u64()));
         Self {
+            messages: class.map(|class| Messages {
+                class,
+                at: started,
+                left: 0,
+                is_over: false,
+            }),
+            shortest: spec.packet,
             spec,
             stream,
             started,
@@ -41,9 +86,26 @@ impl Source {
         }
     }
 
-    /// Returns the number of bytes of data in a datagram.
-    pub(crate) fn packet(&self) -> u32 {
-        self.spec.packet
+    /// Counts the datagram that is sent now. Returns its bytes of data.
+    pub(crate) fn take(&mut self) -> u32 {
+        self.sent += 1;
+        let Some(messages) = &mut self.messages else {
+            return self.spec.packet;
+        };
+        let len = messages.left.min(self.spec.packet.into()) as u32;
+        messages.left -= u64::from(len);
+        self.shortest = self.shortest.min(len);
+        len
+    }
+
+    /// Returns the bytes of data in the shortest datagram so far.
+    pub(crate) fn shortest(&self) -> u32 {
+        self.shortest
+    }
+
+    /// Returns the bytes of data in each datagram; `None` if lengths vary.
+    pub(crate) fn constant_len(&self) -> Option<u32> {
+        self.messages.is_none().then_some(self.spec.packet)
     }
 
     pub(crate) fn started(&self) -> Instant {
@@ -53,10 +115,27 @@ impl Source {
     /// Returns the time of the next datagram. If the source ends before, returns its end as an
     /// error.
     pub(crate) fn next(&mut self) -> Result<Instant, Instant> {
+        let at = match &mut self.messages {
+            Some(messages) => messages.next()?,
+            None => self.due(),
+        };
+        match self.ends() {
+            Some(ends) if at >= ends => Err(ends),
+            _ if self.spec.datagrams == Some(self.sent) => Err(at),
+            _ => Ok(at),
+        }
+    }
+
+    fn ends(&self) -> Option<Instant> {
+        self.spec.duration.map(|after| self.started + after)
+    }
+
+    /// Returns the time of the next datagram at the constant rate.
+    fn due(&mut self) -> Instant {
         let bits = 8 * u128::from(self.spec.packet) * u128::from(self.sent);
         let due = bits * 1_000_000_000 / u128::from(self.spec.rate);
         let due = Interval::from_nanos(u64::try_from(due).unwrap_or(u64::MAX));
-        let ends = self.spec.duration.map(|after| self.started + after);
+        let ends = self.ends();
         let over = |at: Instant| ends.is_some_and(|ends| at >= ends);
         while due - self.before >= self.on && !over(self.period) {
             let Some((on, off)) = &self.spec.on_off else {
@@ -66,12 +145,7 @@ impl Source {
             self.period = self.period + self.on + off.draw_time(&mut self.stream);
             self.on = span(on.draw_time(&mut self.stream));
         }
-        let at = self.period + (due - self.before);
-        match ends {
-            Some(ends) if at >= ends => Err(ends),
-            _ if self.spec.datagrams == Some(self.sent) => Err(at),
-            _ => Ok(at),
-        }
+        self.period + (due - self.before)
     }
 
     /// Returns the completed share at `now`, from 0 to 1.
@@ -111,6 +185,7 @@ mod tests {
             on_off,
             datagrams,
             duration: seconds.map(Interval::from_secs),
+            source: None,
         };
         let stream = Streams::new(1, 0).stream("source");
         Source::new(spec, stream, Instant::ZERO + Interval::from_secs(1))
@@ -141,6 +216,43 @@ mod tests {
         source.sent = 3_000_000_000;
         let at = Instant::ZERO + Interval::from_secs(1_000_000_001);
         assert_eq!(source.next(), Ok(at));
+    }
+
+    /// Messages from a list of pauses in ms and bytes.
+    #[derive(Debug)]
+    struct Listed(Vec<(u64, u64)>);
+
+    impl MessageSource for Listed {
+        fn next_message(&mut self, _: Instant) -> Option<(Interval, u64)> {
+            let (pause, bytes) = (!self.0.is_empty()).then(|| self.0.remove(0))?;
+            Some((Interval::from_millis(pause), bytes))
+        }
+    }
+
+    /// A message of 250 bytes is three datagrams at one time with `packet` = 100.
+    #[test]
+    fn messages_are_cut_into_datagrams_that_leave_together() {
+        let mut source = source(None, None, Some(1));
+        source.messages = Some(Messages {
+            class: Box::new(Listed(vec![(100, 250), (0, 100), (400, 30), (600, 1)])),
+            at: source.started,
+            left: 0,
+            is_over: false,
+        });
+        assert_eq!(source.constant_len(), None);
+        let mut sent = Vec::new();
+        let end = loop {
+            match source.next() {
+                Ok(at) => sent.push((at.as_secs_f64(), source.take())),
+                Err(end) => break end,
+            }
+        };
+        assert_eq!(
+            sent,
+            [(1.1, 100), (1.1, 100), (1.1, 50), (1.1, 100), (1.5, 30)]
+        );
+        // The last message is due at 2.1 s, after the duration of 1 s from 1 s.
+        assert_eq!((end.as_secs_f64(), source.shortest()), (2.0, 30));
     }
 
     #[test]

@@ -103,14 +103,15 @@ impl World {
             let index = self.udp_index(packet.flow);
             let flow = &mut self.udp[index];
             flow.under_way -= 1;
-            let first = flow
-                .sink
-                .receive(self.now, datagram.number, datagram.sent_at);
+            let first = flow.sink.receive(
+                self.now,
+                (datagram.number, datagram.body.len()),
+                datagram.sent_at,
+            );
             if let Some(probes) = &mut self.probes
                 && first
             {
-                let bytes = flow.sink.received * u64::from(flow.source.packet());
-                probes.datagram_received(self.now, packet, datagram, bytes);
+                probes.datagram_received(self.now, packet, datagram, flow.sink.bytes);
             }
             self.finish_if_drained(index);
         }
@@ -157,7 +158,11 @@ impl World {
                 Some(Content::Control(_)) => None,
                 // Positions in a packet of QUIC are encrypted.
                 None if self.quic_index(packet.flow).is_some() => None,
-                None => Some(datagram.number * u64::from(datagram.body.len())),
+                None => {
+                    let source = &self.udp[self.udp_index(packet.flow)].source;
+                    let len = source.constant_len()?;
+                    Some(datagram.number * u64::from(len))
+                }
             },
             Payload::Raw(_) => None,
             Payload::Tcp(segment) => {
