@@ -1,16 +1,16 @@
 //! An end of a connection, and its application.
 
-use crate::config::Config;
+use crate::config::{Acks, Config};
 use crate::control::{ControlStats, Factory};
-use crate::pattern;
 use crate::random::drawing;
+use crate::streams::{Incoming, Outgoing};
 use crate::tls::{self, Secrets};
 use bytes::{Bytes, BytesMut};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent,
-    Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, ServerConfig, StreamEvent, StreamId,
-    TimeSource, TransportConfig, VarInt,
+    AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId,
+    ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event,
+    IdleTimeout, ServerConfig, StreamEvent, TimeSource, TransportConfig, VarInt,
 };
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -65,27 +65,6 @@ pub struct Counters {
     pub mtu: u16,
 }
 
-/// Sending half of the application.
-#[derive(Debug, Default)]
-struct Source {
-    /// Bytes still to write.
-    left: u64,
-    written: u64,
-    stream: Option<StreamId>,
-    finished: bool,
-    /// Set if the peer has acknowledged the whole stream.
-    acknowledged: bool,
-}
-
-/// Reading half of the application.
-#[derive(Debug, Default)]
-struct Sink {
-    read: u64,
-    ended: bool,
-    /// Set if a byte was not that of the stream.
-    wrong: bool,
-}
-
 /// An end of a connection.
 pub struct End {
     config: Config,
@@ -99,8 +78,8 @@ pub struct End {
     secrets: Arc<Secrets>,
     /// Answers of the endpoint that belong to no connection.
     answers: VecDeque<Vec<u8>>,
-    source: Source,
-    sink: Sink,
+    outgoing: Outgoing,
+    incoming: Incoming,
     /// Reason for which the connection was lost.
     lost: Option<String>,
     with_data: u64,
@@ -112,8 +91,8 @@ impl fmt::Debug for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("End");
         shown.field("config", &self.config);
-        shown.field("source", &self.source);
-        shown.field("sink", &self.sink);
+        shown.field("outgoing", &self.outgoing);
+        shown.field("incoming", &self.incoming);
         shown.field("lost", &self.lost);
         shown.finish_non_exhaustive()
     }
@@ -190,7 +169,28 @@ fn transport(
     if let Some(window) = config.send_window {
         transport.send_window(window);
     }
+    if let Some(time) = config.idle_timeout {
+        // A time that does not fit in the transport parameter is as good as none.
+        let time = Some(time).filter(|time| !time.is_zero());
+        transport.max_idle_timeout(time.and_then(|time| IdleTimeout::try_from(time).ok()));
+    }
+    if let Some(time) = config.initial_rtt {
+        transport.initial_rtt(time);
+    }
+    transport.ack_frequency_config(config.acks.map(|acks| ack_frequency(&acks)));
     transport
+}
+
+fn ack_frequency(acks: &Acks) -> AckFrequencyConfig {
+    let mut wish = AckFrequencyConfig::default();
+    if let Some(packets) = acks.eliciting_threshold {
+        wish.ack_eliciting_threshold(packets.into());
+    }
+    if let Some(packets) = acks.reordering_threshold {
+        wish.reordering_threshold(packets.into());
+    }
+    wish.max_ack_delay(acks.max_delay);
+    wish
 }
 
 impl End {
@@ -241,11 +241,8 @@ impl End {
             control_stats,
             secrets,
             answers: VecDeque::new(),
-            source: Source {
-                left: len,
-                ..Source::default()
-            },
-            sink: Sink::default(),
+            outgoing: Outgoing::new(len, config.streams),
+            incoming: Incoming::new(config.streams, config.receive_window),
             lost: None,
             with_data: 0,
             without_data: 0,
@@ -416,40 +413,41 @@ impl End {
                 break;
             };
             match event {
-                Event::Connected | Event::Stream(StreamEvent::Writable { .. }) => {
-                    self.source.write(connection);
+                Event::Connected
+                | Event::Stream(StreamEvent::Writable { .. } | StreamEvent::Available { .. }) => {
+                    self.outgoing.write(connection);
                 }
                 Event::ConnectionLost { reason } => self.lost = Some(reason.to_string()),
                 Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) => {
                     while let Some(id) = connection.streams().accept(Dir::Uni) {
-                        self.sink.read(connection, id);
+                        self.incoming.read(connection, id);
                     }
                 }
-                Event::Stream(StreamEvent::Readable { id }) => self.sink.read(connection, id),
-                Event::Stream(StreamEvent::Finished { .. }) => self.source.acknowledged = true,
+                Event::Stream(StreamEvent::Readable { id }) => self.incoming.read(connection, id),
+                Event::Stream(StreamEvent::Finished { id }) => self.outgoing.on_acknowledged(id),
                 _ => {}
             }
         }
     }
 
-    /// Returns the number of bytes that the application has read.
+    /// Returns the number of bytes that arrived without a gap in their streams.
     pub fn read(&self) -> u64 {
-        self.sink.read
+        self.incoming.bytes()
     }
 
-    /// Returns whether the application has read the whole stream of the peer.
+    /// Returns whether the application has read all streams of the peer.
     pub fn has_all(&self) -> bool {
-        self.sink.ended
+        self.incoming.has_all()
     }
 
-    /// Returns whether the peer has acknowledged the whole stream of this end.
+    /// Returns whether the peer has acknowledged all streams of this end.
     pub fn is_acknowledged(&self) -> bool {
-        self.source.acknowledged
+        self.outgoing.is_acknowledged()
     }
 
     /// Returns the reason for which the connection was lost, or for which its data is wrong.
     pub fn fault(&self) -> Option<&str> {
-        if self.sink.wrong {
+        if self.incoming.wrong {
             return Some("data arrived that was not sent");
         }
         self.lost.as_deref()
@@ -485,55 +483,5 @@ impl End {
             counters.mtu = path.current_mtu;
         }
         counters
-    }
-}
-
-impl Source {
-    /// Writes as much as the connection takes.
-    fn write(&mut self, connection: &mut Connection) {
-        if self.finished || (self.left == 0 && self.stream.is_none()) {
-            return;
-        }
-        let stream = self.stream.or_else(|| connection.streams().open(Dir::Uni));
-        self.stream = stream;
-        let Some(id) = stream else { return };
-        let mut stream = connection.send_stream(id);
-        while self.left > 0 {
-            let part = pattern::part(self.written, self.left);
-            // The only errors are a full send buffer and a stream that the peer has stopped.
-            let Ok(taken) = stream.write_chunks(&mut [part]) else {
-                return;
-            };
-            self.written += taken.bytes as u64;
-            if self.left != u64::MAX {
-                self.left -= taken.bytes as u64;
-            }
-        }
-        self.finished = stream.finish().is_ok();
-    }
-}
-
-impl Sink {
-    /// Reads all data that is there in order.
-    fn read(&mut self, connection: &mut Connection, id: StreamId) {
-        let mut stream = connection.recv_stream(id);
-        let Ok(mut chunks) = stream.read(true) else {
-            return;
-        };
-        loop {
-            match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) => {
-                    self.wrong |= !pattern::is_at(self.read, &chunk.bytes);
-                    self.read += chunk.bytes.len() as u64;
-                }
-                Ok(None) => {
-                    self.ended = true;
-                    break;
-                }
-                Err(_) => break,
-            }
-        }
-        // The connection asks to be polled after every call anyway.
-        let _ = chunks.finalize();
     }
 }

@@ -45,6 +45,7 @@ pub mod process;
 mod python_class;
 mod queue;
 mod quic;
+mod quic_table;
 #[cfg(test)]
 mod reference;
 mod roaming;
@@ -94,6 +95,7 @@ pub use process::*;
 pub use python_class::{Builders, ClassText, MessageSource, PythonClass, set_builders};
 pub use queue::QueueSpec;
 pub use quic::{QuicControl, QuicSpec};
+pub use quic_table::QuicTable;
 pub use spec::{DirectionTable, Fragments, LinkSpec, RouteSpec, Scenario};
 pub use tcp::TcpSpec;
 pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};
@@ -298,6 +300,16 @@ fn refuse_idle(
             let problem = checks::ignored(key, needs).within("tcp");
             return Err(problem.within(i).within("flows"));
         }
+        if own("quic") {
+            let whole = scenario.tcp_of(flow);
+            quic::refuse_idle(flow.tcp.quic.as_ref(), std::iter::once(&whole))
+                .map_err(|problem| problem.within(i).within("flows"))?;
+        }
+    }
+    if !others || put("quic") {
+        let tcps = scenario.flows.iter().map(|flow| scenario.tcp_of(flow));
+        let tcps: Vec<_> = tcps.collect();
+        quic::refuse_idle(scenario.tcp.quic.as_ref(), tcps.iter())?;
     }
     let idle = scenario.idle_keys()?.into_iter();
     match idle.into_iter().find(|(key, _)| !others || put(key)) {

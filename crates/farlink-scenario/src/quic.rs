@@ -1,10 +1,23 @@
 //! QUIC in place of TCP: the profile "quic".
 
 use super::app::App;
+use super::checks::ignored;
 use super::decode::Problem;
+use super::quic_table::QuicTable;
 use super::tcp::TcpSpec;
 use farlink_tcp::key::Value;
 use farlink_tcp::profile::QUIC;
+
+/// Checks that a table of QUIC's parameters has an effect: one of `tcps` is QUIC.
+pub(super) fn refuse_idle<'a>(
+    table: Option<&QuicTable>,
+    mut tcps: impl Iterator<Item = &'a TcpSpec>,
+) -> Result<(), Problem> {
+    if table.is_some() && !tcps.any(is) {
+        return Err(ignored("quic", "profile = \"quic\"").within("tcp"));
+    }
+    Ok(())
+}
 
 /// Congestion control of a flow over QUIC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,7 +31,7 @@ pub enum QuicControl {
 }
 
 /// A flow over QUIC. What is not here has the defaults of the implementation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct QuicSpec {
     /// Congestion control of both ends.
     pub control: QuicControl,
@@ -30,6 +43,8 @@ pub struct QuicSpec {
     pub receive_window: Option<u64>,
     /// Bytes that may wait for acknowledgment.
     pub send_window: Option<u64>,
+    /// Parameters of the transport.
+    pub transport: QuicTable,
 }
 
 /// Returns whether a TCP is QUIC.
@@ -43,6 +58,7 @@ pub(super) fn of_agents(tcp: &TcpSpec) -> TcpSpec {
     if is(tcp) {
         (own.profile, own.variant) = (None, None);
     }
+    own.quic = None;
     own
 }
 
@@ -75,5 +91,6 @@ pub(super) fn over_or_not(app: App, tcp: &TcpSpec) -> Result<App, Problem> {
         reverse,
         receive_window: bytes("receive_window"),
         send_window: bytes("send_buffer"),
+        transport: tcp.quic.unwrap_or_default(),
     }))
 }

@@ -21,6 +21,11 @@ const END: &str = "<!-- end -->\n";
 const SECTIONS: &[(&str, &str, &str)] = &[
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
+    (
+        "`[tcp.quic]`",
+        "QuicTable",
+        "For `profile = \"quic\"`. See `docs/quic.md`.",
+    ),
     ("`[[links]]`", "LinkSpec", ""),
     ("`[links.down]`, `[links.up]`", "DirectionTable", ""),
     (

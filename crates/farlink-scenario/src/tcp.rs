@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
 use super::error::ScenarioError;
+use super::quic_table::QuicTable;
 use super::tcp_together;
 use super::units::Scalar;
 use super::value;
@@ -35,12 +36,14 @@ pub struct TcpSpec {
     pub congestion: Option<String>,
     /// Parameters of algorithms.
     pub control: Option<ControlSpec>,
+    /// Parameters of QUIC.
+    pub quic: Option<QuicTable>,
     /// Values of keys, by the index of the key in the table.
     keys: Map<usize, Value>,
 }
 
 /// Keys that choose from tables of their own, with their descriptions.
-pub(super) const CHOICES: [(&str, &str); 4] = [
+pub(super) const CHOICES: [(&str, &str); 5] = [
     (
         "variant",
         "Row of the table of variants, such as \"reno\" or \"cubic\".",
@@ -57,6 +60,10 @@ pub(super) const CHOICES: [(&str, &str); 4] = [
     (
         "control",
         "Parameters of algorithms, a table for each: `[tcp.control.cubic]`.",
+    ),
+    (
+        "quic",
+        "Parameters of QUIC, in a table: `[tcp.quic]`. Needs profile = \"quic\".",
     ),
 ];
 
@@ -80,6 +87,10 @@ impl TcpSpec {
             (Some(control), Some(under)) => Some(control.over(under)),
             (control, under) => control.clone().or_else(|| under.clone()),
         };
+        let quic = match (self.quic, base.quic) {
+            (Some(quic), Some(under)) => Some(quic.over(&under)),
+            (quic, under) => quic.or(under),
+        };
         // A class in Python stands for a row of the table, and a row named here replaces the base's.
         let inherits = |name: &&String| self.variant.is_none() || !is_added(name);
         let inherited = base.congestion.as_ref().filter(inherits);
@@ -88,6 +99,7 @@ impl TcpSpec {
             profile: self.profile.or(base.profile),
             congestion: self.congestion.clone().or_else(|| inherited.cloned()),
             control,
+            quic,
             keys,
         }
     }
@@ -119,6 +131,7 @@ impl TcpSpec {
             "profile" => self.profile.is_some(),
             "congestion" => self.congestion.is_some(),
             "control" => self.control.is_some(),
+            "quic" => self.quic.is_some(),
             _ => self.written().any(|(written, _)| written.name == key),
         }
     }
@@ -183,6 +196,7 @@ impl TcpSpec {
             profile: None,
             congestion: Some(config.congestion.algorithm().name.to_owned()),
             control: ControlSpec::of(&config.congestion),
+            quic: None,
             keys: keys
                 .filter_map(|(i, key)| Some((i, key.get(config)?)))
                 .collect(),
@@ -225,9 +239,11 @@ impl TcpSpec {
         }
     }
 
-    /// Checks that the parameters of all algorithms, used or not, are known and within range.
+    /// Checks that the parameters of all algorithms and of QUIC, used or not, are within range.
     pub(super) fn check(&self) -> Result<(), Problem> {
-        self.control.as_ref().map_or(Ok(()), ControlSpec::check)
+        self.control.as_ref().map_or(Ok(()), ControlSpec::check)?;
+        let quic = self.quic.as_ref().map_or(Ok(()), QuicTable::check);
+        quic.map_err(|problem| problem.within("quic"))
     }
 
     /// Returns the profile; the default is that of the unchanged variants.
@@ -308,6 +324,9 @@ impl Serialize for TcpSpec {
         if let Some(control) = &self.control {
             map.serialize_entry("control", control)?;
         }
+        if let Some(quic) = &self.quic {
+            map.serialize_entry("quic", quic)?;
+        }
         for (key, value) in self.written() {
             map.serialize_entry(key.name, &value::write(value))?;
         }
@@ -347,6 +366,7 @@ impl<'de> Visitor<'de> for Written {
                 "profile" => spec.profile = Some(map.next_value::<ProfileName>()?.0),
                 "congestion" => spec.congestion = Some(map.next_value()?),
                 "control" => spec.control = Some(map.next_value()?),
+                "quic" => spec.quic = Some(map.next_value()?),
                 "resume" => map.next_value_seed(ResumeTable(&mut spec))?,
                 name => {
                     let place = key::all().enumerate().find(|(_, key)| key.name == name);
@@ -367,7 +387,9 @@ const RESUME: [&str; 4] = ["cwnd", "rtt", "age", "lifetime"];
 pub(super) fn path_writes(path: &str, key: &str) -> bool {
     let (table, name) = path.split_once('.').unwrap_or((path, ""));
     let in_table = |of: &str| name.is_empty() || name == of;
-    path == key || table == "resume" && key.strip_prefix("resume_").is_some_and(in_table)
+    path == key
+        || table == key
+        || table == "resume" && key.strip_prefix("resume_").is_some_and(in_table)
 }
 
 /// Reads the table `resume` into its flat keys.
@@ -441,6 +463,7 @@ impl JsonSchema for TcpSpec {
             let schema = match name {
                 "profile" => json_schema!({ "oneOf": profiles }),
                 "control" => generator.subschema_for::<ControlSpec>(),
+                "quic" => generator.subschema_for::<QuicTable>(),
                 _ => json_schema!({ "type": "string" }),
             };
             put(name, meaning.to_owned(), schema);

@@ -230,3 +230,109 @@ fn unknown_congestion_controls_are_refused() {
         "{error}"
     );
 }
+
+/// One path with these keys of `[tcp.quic]`.
+fn with_quic(down: &str, flow: &str, keys: &str) -> String {
+    text(down, flow, "cubic").replace("[[links]]", &format!("[tcp.quic]\n{keys}\n[[links]]"))
+}
+
+#[test]
+fn a_path_of_minutes_needs_a_longer_idle_time() {
+    let mars = "rate = \"1 Mbit/s\", delay = \"4 min\"";
+    let flow = "size = \"100 kB\"";
+    let run = |keys: &str| result(&with_quic(mars, flow, keys));
+    let ended = run("");
+    assert_eq!(value(&ended, "completed"), 0.0);
+    let seconds = value(&ended, "duration");
+    assert!(seconds < 100.0, "{seconds}");
+    let patient = run("idle_timeout = \"1 h\"\ninitial_rtt = \"480 s\"");
+    assert_eq!(value(&patient, "completed"), 1.0);
+    assert_eq!(value(&patient, "bytes_delivered"), 1e5);
+    // A round trip of 480 s for the handshake, three for windows of 12, 24 and 48 kB, half of one
+    // for the rest, and the time over which quinn paces the last windows.
+    let trips = value(&patient, "duration") / 480.0;
+    assert!((4.5..4.7).contains(&trips), "{trips}");
+    assert_eq!(value(&patient, "segments_retransmitted"), 0.0);
+    assert!(value(&patient, "acks_sent") < 100.0);
+    // Probe timeouts from 333 ms on send the handshake several times, and it works all the same.
+    let hasty = run("idle_timeout = \"1 h\"");
+    assert_eq!(value(&hasty, "completed"), 1.0);
+}
+
+#[test]
+fn a_file_may_be_sent_over_several_streams() {
+    for (streams, size) in [(1, "5 MB"), (4, "5 MB"), (100, "50 B")] {
+        let down = format!("{GEO}, channel = {{ loss = 0.01 }}");
+        let flow = format!("size = \"{size}\"\nreverse = \"{size}\"");
+        let result = result(&with_quic(&down, &flow, &format!("streams = {streams}")));
+        assert_eq!(value(&result, "completed"), 1.0, "{streams}");
+    }
+}
+
+/// After the overflow of a wide window the receiver has thousands of gaps.
+#[test]
+fn an_overflow_of_a_wide_window_does_not_end_the_connection() {
+    for control in CONTROLS {
+        let down = "rate = \"50 Mbit/s\", delay = \"300 ms\", queue = { bdp = 1 }";
+        let text = text(down, "size = \"40 MB\"", control).replace(
+            "[[links]]",
+            "receive_window = \"32 MiB\"\nsend_buffer = \"64 MiB\"\n[[links]]",
+        );
+        let result = result(&text);
+        assert_eq!(value(&result, "completed"), 1.0, "{control}");
+        assert_eq!(value(&result, "bytes_delivered"), 4e7, "{control}");
+        assert!(
+            value(&result, "segments_retransmitted") > 1024.0,
+            "{control}"
+        );
+    }
+}
+
+#[test]
+fn wrong_keys_of_quic_are_refused() {
+    for (keys, message) in [
+        (
+            "idle_timeout = \"1 us\"",
+            "tcp.quic.idle_timeout = \"1 us\" is below 1 ms; write \"0 s\" for no timeout",
+        ),
+        ("initial_rtt = \"0 s\"", "tcp.quic.initial_rtt"),
+        ("streams = 101", "tcp.quic.streams"),
+        (
+            "stream = 2",
+            "unknown key \"stream\" in tcp.quic; did you mean \"streams\"?",
+        ),
+    ] {
+        let error = load_error(&with_quic(GEO, "size = \"1 kB\"", keys));
+        assert!(error.contains(message), "{error}");
+    }
+    let tcp = with_quic(GEO, "size = \"1 kB\"", "streams = 2").replace("profile = \"quic\"\n", "");
+    let error = load_error(&tcp);
+    assert!(
+        error.contains("tcp.quic would be ignored; it needs profile = \"quic\""),
+        "{error}"
+    );
+    let own = text(
+        GEO,
+        "size = \"1 kB\"\ntcp = { variant = \"reno\", profile = \"rfc\", quic = { streams = 2 } }",
+        "cubic",
+    );
+    let error = load_error(&own);
+    assert!(
+        error.contains("flows[0].tcp.quic would be ignored; it needs profile = \"quic\""),
+        "{error}"
+    );
+}
+
+#[test]
+fn fewer_acks_on_request() {
+    let acks = |keys: &str| {
+        let result = result(&with_quic(GEO, "size = \"5 MB\"", keys));
+        assert_eq!(value(&result, "completed"), 1.0);
+        value(&result, "acks_sent")
+    };
+    let usual = acks("");
+    assert!(acks("ack_eliciting_threshold = 9\nmax_ack_delay = \"100 ms\"") < usual / 4.0);
+    assert!(acks("ack_eliciting_threshold = 0") > 1.8 * usual);
+    let held = acks("ack_eliciting_threshold = 1000\nmax_ack_delay = \"200 ms\"");
+    assert!(held < acks("ack_eliciting_threshold = 1000") / 2.0);
+}

@@ -1,10 +1,26 @@
 //! Both ends of a connection.
 
 use super::{Seen, Sending, UNCOUNTED};
-use crate::scenario::{QuicControl, QuicSpec};
+use crate::scenario::{QuicControl, QuicSpec, QuicTable, Time};
 use farlink_channel::rng::Stream;
-use farlink_quic::{Config, Control, End, Side};
+use farlink_quic::{Acks, Config, Control, End, Side};
 use farlink_tcp::{Instant, Interval, Stats};
+use std::time::Duration;
+
+/// Returns a time of the scenario for quinn.
+fn duration(time: Time) -> Duration {
+    Duration::from_nanos(time.0.as_nanos())
+}
+
+/// Returns the wishes for ACKs; `None` if the scenario has none.
+fn acks(keys: &QuicTable) -> Option<Acks> {
+    let acks = Acks {
+        eliciting_threshold: keys.ack_eliciting_threshold,
+        max_delay: keys.max_ack_delay.map(duration),
+        reordering_threshold: keys.reordering_threshold,
+    };
+    (acks != Acks::default()).then_some(acks)
+}
 
 /// The ends, the data sender first.
 #[derive(Debug)]
@@ -42,6 +58,10 @@ impl Ends {
                 control,
                 receive_window: spec.receive_window,
                 send_window: spec.send_window,
+                idle_timeout: spec.transport.idle_timeout.map(duration),
+                initial_rtt: spec.transport.initial_rtt.map(duration),
+                streams: spec.transport.streams(),
+                acks: acks(&spec.transport),
                 finds_mtu,
                 seed,
             };
