@@ -35,6 +35,8 @@ pub struct Expanded {
     pub links: Vec<ExpandedLink>,
     /// Static routes as (at, to, via).
     pub routes: Vec<(usize, usize, usize)>,
+    /// Routes that begin during the run, in the order of their times.
+    pub route_changes: Vec<RouteChange>,
     /// Agents, in the order in the scenario.
     pub agents: Vec<ExpandedAgent>,
     /// Hosts that move, in the order in the scenario.
@@ -54,6 +56,36 @@ impl Expanded {
         let in_python = |spec: &DisciplineSpec| spec.method() == DisciplineName::Python;
         queues.any(in_python) || self.flows.iter().any(|flow| flow.app.source().is_some())
     }
+}
+
+/// Static routes (node, destination, next node), and routes that begin later, by time.
+#[derive(Default)]
+pub(crate) struct Routes {
+    pub(crate) fixed: Vec<(usize, usize, usize)>,
+    pub(crate) changes: Vec<RouteChange>,
+}
+
+impl Routes {
+    /// Returns the hops towards `to` of all routes that begin later.
+    pub(crate) fn later_hops(&self, to: usize) -> impl Iterator<Item = (usize, usize)> {
+        let changes = self.changes.iter().filter(move |change| change.to == to);
+        changes.map(|change| (change.at, change.via))
+    }
+}
+
+/// Route that begins during a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RouteChange {
+    /// Time from the start of the run.
+    pub start: Interval,
+    /// Node that forwards the packets.
+    pub at: usize,
+    /// Destination of the packets.
+    pub to: usize,
+    /// Neighbour of `at` to which the packets are sent.
+    pub via: usize,
+    /// Number of the entry in the scenario.
+    pub entry: usize,
 }
 
 /// Link.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use farlink_tcp::IpVersion;
 
 use super::decode::Problem;
-use super::expanded::{DirectionSpec, ExpandedFlow, ExpandedLink};
+use super::expanded::{DirectionSpec, ExpandedFlow, ExpandedLink, Routes};
 use super::flow::FlowSpec;
 use super::handoff::ExpandedHandoff;
 use super::spec::Scenario;
@@ -74,8 +74,7 @@ pub(super) struct Paths<'a> {
     /// Names of the nodes.
     pub(super) nodes: &'a [String],
     pub(super) links: &'a [ExpandedLink],
-    /// Static routes as (at, to, via).
-    pub(super) routes: &'a [(usize, usize, usize)],
+    pub(super) routes: &'a Routes,
     pub(super) handoffs: &'a [ExpandedHandoff],
     /// Returns, for a destination, the next node on the path from each node.
     pub(super) next_hops: &'a dyn Fn(usize) -> Vec<Option<usize>>,
@@ -107,6 +106,7 @@ pub(super) fn check_paths(
     }
     let fixed: HashMap<(usize, usize), usize> = paths
         .routes
+        .fixed
         .iter()
         .map(|&(at, to, via)| ((at, to), via))
         .collect();
@@ -124,6 +124,8 @@ pub(super) fn check_paths(
                 hops.push((at, next));
                 at = next;
             }
+            // Packets for a destination may cross each node with a later route.
+            hops.extend(paths.routes.later_hops(to));
             // A host that moves also uses its other links.
             for handoff in paths.handoffs {
                 let moves = [from, to].contains(&handoff.host);

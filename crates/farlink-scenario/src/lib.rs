@@ -83,7 +83,7 @@ pub use distribution::{
     TimeDistributionTable,
 };
 pub use error::ScenarioError;
-pub use expanded::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink, HostJitter};
+pub use expanded::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink, HostJitter, RouteChange};
 pub use fec::FecSpec;
 pub use files::Reader;
 pub use flow::{AppName, Connections, FlowSpec, IpName, Opener};

@@ -4,6 +4,7 @@
 use super::agent::{AgentName, ExpandedAgent};
 use super::checks::{fault, ignored};
 use super::decode::Problem;
+use super::expanded::Routes;
 use super::handoff::{AgentHandoff, ExpandedHandoff};
 use super::tree::Step;
 
@@ -12,7 +13,7 @@ use super::tree::Step;
 pub(super) fn check(
     handoffs: &[ExpandedHandoff],
     agents: &mut [ExpandedAgent],
-    routes: &[(usize, usize, usize)],
+    routes: &Routes,
 ) -> Result<(), Problem> {
     for (number, handoff) in handoffs.iter().enumerate() {
         let here = |problem: Problem| problem.within(number).within("handoffs");
@@ -38,7 +39,10 @@ pub(super) fn check(
             return Err(Problem::new(path, message));
         }
         let fixed = |&(at, to, _): &(usize, usize, usize)| [at, to].contains(&handoff.host);
-        if let Some(route) = routes.iter().position(fixed) {
+        let mut changes = routes.changes.iter();
+        let changed = changes.find(|change| [change.at, change.to].contains(&handoff.host));
+        let changed = changed.map(|change| change.entry);
+        if let Some(route) = routes.fixed.iter().position(fixed).or(changed) {
             let message = format!("is of {host:?}, whose routes change as it moves; remove it");
             let path = [Step::from("routes"), route.into()];
             return Err(Problem::new(path, message));

@@ -56,8 +56,8 @@ table! {
         tcp: TcpSpec;
         /// Links between nodes. A node exists if a link names it.
         links: Vec<LinkSpec>;
-        /// Static routes. Without a route, packets take the path with the fewest links. Among equal
-        /// paths, the link that comes first in the scenario is used.
+        /// Routes, static or from a time on. Without a route, packets take the path with the fewest
+        /// links. Among equal paths, the link that comes first in the scenario is used.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         routes: Vec<RouteSpec>;
         /// Agents at routers. A packet passes the agents of one router in the order written.
@@ -75,6 +75,15 @@ table! {
         /// is read, these values are compared with those that its other keys give.
         resolved_tcp?: Vec<TcpSpec>;
     }
+}
+
+fn at_once() -> Time {
+    Time(Interval::ZERO)
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde hands out references
+fn is_at_once(time: &Time) -> bool {
+    time.0.is_zero()
 }
 
 fn first_seed() -> u64 {
@@ -220,7 +229,7 @@ pub enum Fragments {
 }
 
 table! {
-    /// A static route: the given node sends packets for a destination to the given neighbour.
+    /// A route: the given node sends packets for a destination to the given neighbour.
     #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct RouteSpec {
         /// Node that forwards the packets.
@@ -229,5 +238,10 @@ table! {
         to: String;
         /// Neighbour of `at` to which the packets are sent.
         via: String;
+        /// Time from which the route applies. Earlier, an entry for the same packets with an earlier
+        /// `start` applies, or else the path with the fewest links.
+        #[serde(default = "at_once", skip_serializing_if = "is_at_once")]
+        #[schemars(extend("default" = "0 s"))]
+        start: Time;
     }
 }

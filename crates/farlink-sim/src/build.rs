@@ -60,7 +60,9 @@ pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Resul
         ));
     }
     let nodes = nodes(scenario, &links, false, monitor)?;
+    let later = routes::later(scenario, &links)?;
     let mut world = World::new(nodes, links);
+    world.plan_routes(later);
     for agent in &scenario.agents {
         let at = NodeId(agent.at as u32);
         let number = world.add_agent(

@@ -47,6 +47,8 @@ pub(crate) enum Kind {
     Switch,
     /// A moving host leaves or joins a link; the source is the host's number among moving hosts.
     Handoff,
+    /// Routes begin.
+    Route,
 }
 
 /// A pending event.
@@ -105,7 +107,8 @@ impl Event {
             11 => Kind::Reassembly,
             12 => Kind::Agent,
             13 => Kind::Switch,
-            _ => Kind::Handoff,
+            14 => Kind::Handoff,
+            _ => Kind::Route,
         }
     }
 

@@ -474,7 +474,11 @@ pub(crate) fn outcome(world: &World, scenario: &Expanded) -> Outcome {
         flows: metrics::of_flows(world),
         links: metrics::needed(world)
             .each()
-            .map(|(link, &needed)| metrics::of_link(world, link, Some(needed), period))
+            .map(|(link, &needed)| {
+                // The packets of a flow are not known by path if routes change.
+                let needed = (!world.has_later_routes()).then_some(needed);
+                metrics::of_link(world, link, needed, period)
+            })
             .collect(),
         derived: world
             .links

@@ -13,6 +13,7 @@ mod forward;
 mod fragments;
 mod handoff;
 mod icmp;
+mod later_routes;
 mod loss;
 mod losses;
 mod mover;
@@ -24,6 +25,7 @@ mod quic;
 mod random;
 mod real_packets;
 mod reassemblies;
+mod routing;
 pub(crate) mod stall;
 pub(crate) mod taps;
 mod udp;
@@ -45,6 +47,7 @@ use farlink_wire::{
     ById, FlowId, HOST_TTL, Head, Id, Ip, LinkId, NodeId, Packet, PacketId, Packets, Payload,
 };
 use fast::Prefetch;
+pub(crate) use later_routes::LaterRoute;
 use losses::LostLater;
 use mover::Roaming;
 pub(crate) use mover::{Mover, Plan};
@@ -341,71 +344,60 @@ impl World {
     /// Handles all events except in-order arrivals of packets.
     #[inline(never)] // Keeps rare cases out of the inlined path of most packets.
     fn handle_rare(&mut self, event: Event) {
+        self.queue.pop();
         match event.kind() {
             Kind::Arrival => {
-                self.queue.pop();
                 let packet = PacketId(self.queue.detail(event));
                 self.fast_refused_early(LinkId(event.source()), packet);
             }
             Kind::Reordered => {
-                self.queue.pop();
                 let packet = PacketId(self.queue.detail(event));
                 self.reached(LinkId(event.source()), packet);
             }
             Kind::Timer => {
-                self.queue.pop();
                 self.timer(EndId::at(event.source()));
             }
             Kind::Start => {
-                self.queue.pop();
                 self.start(FlowId(event.source()));
             }
             Kind::Stop => {
-                self.queue.pop();
                 self.stop(FlowId(event.source()));
             }
             Kind::Wake => {
-                self.queue.pop();
                 self.wake(FlowId(event.source()));
             }
             Kind::Datagram => {
-                self.queue.pop();
                 self.datagram_due(event.source() as usize);
             }
             Kind::Notice => {
-                self.queue.pop();
                 let packet = PacketId(self.queue.detail(event));
                 self.notice(EndId::at(event.source()), packet);
             }
             Kind::LowDue => {
-                self.queue.pop();
                 self.link_due(LinkId(event.source()), Due::Low);
             }
             Kind::Arq => {
-                self.queue.pop();
                 self.link_due(LinkId(event.source()), Due::Arq);
             }
             Kind::PathMtu => {
-                self.queue.pop();
                 let bytes = self.queue.detail(event);
                 self.path_mtu(EndId::at(event.source()), bytes);
             }
             Kind::Reassembly => {
-                self.queue.pop();
                 self.give_up_partial();
             }
             Kind::Agent => {
-                self.queue.pop();
                 self.agent_due(event.source() as usize);
             }
             Kind::Switch => {
-                self.queue.pop();
                 let on = self.queue.detail(event) != 0;
                 self.switch_agent(event.source() as usize, on);
             }
             Kind::Handoff => {
-                self.queue.pop();
                 self.handoff_due(event.source() as usize, event.counter());
+            }
+            Kind::Route => {
+                self.routes_due();
             }
         }
     }

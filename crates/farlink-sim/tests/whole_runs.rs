@@ -41,6 +41,7 @@ mod prr;
 mod quic;
 mod rack;
 mod resume;
+mod routes;
 mod send_buffer;
 mod slow_start;
 mod sojourns;

@@ -10,6 +10,7 @@ import typer
 from farlink import constellation, files, orbit, pictures, recordings
 from farlink.cli import options, text
 from farlink.cli.options import declare
+from farlink.constellation import networks
 from farlink.errors import ScenarioError
 from farlink.views.recording import show
 
@@ -46,6 +47,13 @@ def paths(
     ] = True,
     rate: Annotated[str, declare("--rate", "Rate down.", "RATE")] = "100 Mbit/s",
     up_rate: Annotated[str, declare("--up-rate", "Rate up.", "RATE")] = "20 Mbit/s",
+    network: Annotated[
+        bool,
+        declare("--network", "Write a network: a router per satellite, routes that change."),
+    ] = False,
+    gap: Annotated[
+        float, declare("--gap", "With --network: seconds without link at a handover.", "S")
+    ] = 0.0,
     plot: Annotated[
         bool, declare("--plot", "Draw maps, and the delay over time, as PNG and SVG in --out.")
     ] = False,
@@ -55,6 +63,33 @@ def paths(
     Each satellite has links to its neighbours in its plane and in the planes beside it. Needs the
     package sgp4.
     """
+    settings = _settings(out, rate, up_rate)
+    if gap and not network:
+        raise ScenarioError("--gap is for a network; add --network")
+    satellites = _shell(shell, planes)
+    ends = _place("--from", first), _place("--to", second)
+    (path,) = constellation.paths(
+        satellites,
+        [ends],
+        duration=duration,
+        step=step,
+        interval=interval,
+        min_elevation=min_elevation,
+        links=links,
+    )
+    recording = path.recording(settings)
+    if network:
+        _save_network(satellites, path, ends, (rate, up_rate, gap), out)
+    else:
+        recordings.save(recording, out)
+    show(recording, text.console(sys.stdout))
+    if plot:
+        _draw(satellites, path, out)
+    text.line(f"wrote {out}; next: farlink run {out / 'scenario.toml'}")
+
+
+def _settings(out: Path, rate: str, up_rate: str) -> recordings.Settings:
+    """Return the settings of a recording in this folder, which can be written."""
     from farlink.cli.recordings import parse_rate
 
     settings = recordings.Settings(
@@ -64,26 +99,35 @@ def paths(
     )
     files.check_name(settings.name)
     files.check_directory(out)
-    satellites = _shell(shell, planes)
-    (path,) = constellation.paths(
-        satellites,
-        [(_place("--from", first), _place("--to", second))],
-        duration=duration,
-        step=step,
-        interval=interval,
-        min_elevation=min_elevation,
-        links=links,
-    )
-    recording = path.recording(settings)
-    recordings.save(recording, out)
-    show(recording, text.console(sys.stdout))
-    if plot:
-        from farlink.plot.style import save
+    return settings
 
-        with pictures.optional("path"):
-            for file in save(constellation.picture(satellites, path), out / "path"):
-                text.line(f"figure: {file}")
-    text.line(f"wrote {out}; next: farlink run {out / 'scenario.toml'}")
+
+def _save_network(
+    shell: constellation.Shell,
+    path: constellation.Path,
+    ends: tuple[orbit.Place, orbit.Place],
+    link: tuple[str, str, float],
+    out: Path,
+) -> None:
+    """Write the scenario of a network; `link` has both rates of the client, and the gap."""
+    rate, up_rate, gap = link
+    rates = constellation.LinkRates(rate, up_rate)
+    names = {ends[0]: "server", ends[1]: "client"}
+    scenario = constellation.network(shell, [path], names, rates=rates, gap=gap)
+    scenario |= {
+        "name": files.as_name(out.resolve().name),
+        "tcp": {"variant": "cubic", "receive_window": "8 MiB"},
+    }
+    scenario["flows"][0]["duration"] = f"{min(path.step * len(path.delay), 60):g} s"
+    networks.save(scenario, out)
+
+
+def _draw(shell: constellation.Shell, path: constellation.Path, out: Path) -> None:
+    from farlink.plot.style import save
+
+    with pictures.optional("path"):
+        for file in save(constellation.picture(shell, path), out / "path"):
+            text.line(f"figure: {file}")
 
 
 def _shell(written: str, planes: int | None) -> constellation.Shell:

@@ -2,11 +2,23 @@
 
 A shell has planes of satellites with links between neighbours (+Grid). At each interval the path of
 least delay is chosen. Positions follow SGP4 (package `sgp4`, extra `orbits`). Graphs of NetworkX
-(extra `graphs`) go out by `graph` and in by `graph_paths`.
+(extra `graphs`) go out by `graph` and in by `graph_paths`. `network` makes satellites routers of a
+scenario.
 """
 
 from farlink.constellation.graphs import graph, graph_paths
+from farlink.constellation.networks import LinkRates, network
 from farlink.constellation.picture import picture
 from farlink.constellation.shells import Path, Shell, paths, walker
 
-__all__ = ["Path", "Shell", "graph", "graph_paths", "paths", "picture", "walker"]
+__all__ = [
+    "LinkRates",
+    "Path",
+    "Shell",
+    "graph",
+    "graph_paths",
+    "network",
+    "paths",
+    "picture",
+    "walker",
+]

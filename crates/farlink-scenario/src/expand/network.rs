@@ -2,9 +2,11 @@
 
 use super::{Flows, Nodes};
 use crate::decode::{Problem, suggestion};
-use crate::expanded::ExpandedLink;
+use crate::expanded::{ExpandedLink, RouteChange, Routes};
 use crate::spec::Scenario;
 use crate::tree::Step;
+use crate::units::Time;
+use farlink_tcp::Interval;
 use std::collections::HashMap;
 
 /// Graph of nodes and links.
@@ -63,13 +65,10 @@ impl Net {
     }
 }
 
-/// Configured routes: node, destination, next node.
-pub(super) type Routes = Vec<(usize, usize, usize)>;
-
 /// Reads the routes of a scenario.
 pub(super) fn routes(scenario: &Scenario, nodes: &Nodes, net: &Net) -> Result<Routes, Problem> {
-    let mut out: Routes = Vec::new();
-    let mut seen: HashMap<(usize, usize), usize> = HashMap::new();
+    let mut out = Routes::default();
+    let mut seen: HashMap<(usize, usize, Interval), usize> = HashMap::new();
     for (i, route) in scenario.routes.iter().enumerate() {
         let here = |problem: Problem| problem.within(i).within("routes");
         let at = nodes.find(&route.at, "at").map_err(here)?;
@@ -95,12 +94,27 @@ pub(super) fn routes(scenario: &Scenario, nodes: &Nodes, net: &Net) -> Result<Ro
             );
             return Err(here(Problem::new(path!["via"], message)));
         }
-        if let Some(other) = seen.insert((at, to), i) {
-            let message = format!("is for the same packets as routes[{other}]; remove one");
+        let start = route.start.0;
+        if let Some(other) = seen.insert((at, to, start), i) {
+            let message = format!(
+                "is for the same packets and time as routes[{other}]; remove one, or write another \
+                 start"
+            );
             return Err(here(Problem::new([], message)));
         }
-        out.push((at, to, via));
+        if start.is_zero() {
+            out.fixed.push((at, to, via));
+        } else {
+            out.changes.push(RouteChange {
+                start,
+                at,
+                to,
+                via,
+                entry: i,
+            });
+        }
     }
+    out.changes.sort_by_key(|change| change.start);
     Ok(out)
 }
 
@@ -112,37 +126,91 @@ pub(super) fn reachable(
     routes: &Routes,
 ) -> Result<(), Problem> {
     let islands = net.islands();
-    let fixed: HashMap<(usize, usize), usize> = routes
-        .iter()
-        .map(|&(at, to, via)| ((at, to), via))
-        .collect();
     for (i, flow) in flows {
-        let here = |problem: Problem| problem.within(*i).within("flows");
         let (from, to) = (&nodes.names[flow.from], &nodes.names[flow.to]);
         if islands[flow.from] != islands[flow.to] {
             let message = format!("has no path from {from:?} to {to:?}; add a link");
-            return Err(here(Problem::new([], message)));
+            return Err(Problem::new([], message).within(*i).within("flows"));
         }
-        if fixed.is_empty() {
-            continue;
+    }
+    if routes.fixed.is_empty() && routes.changes.is_empty() {
+        return Ok(());
+    }
+    let mut walks = Walks::new(routes, nodes, net);
+    let mut ways: Vec<(usize, usize, usize)> = Vec::new();
+    for (i, flow) in flows {
+        ways.extend([(*i, flow.from, flow.to), (*i, flow.to, flow.from)]);
+    }
+    for &(flow, from, to) in &ways {
+        walks.check(flow, from, to, Interval::ZERO)?;
+    }
+    for changes in routes.changes.chunk_by(|a, b| a.start == b.start) {
+        for change in changes {
+            walks.next.insert((change.at, change.to), change.via);
         }
-        for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
-            let shortest = net.next_hops(to);
-            let mut at = from;
-            let mut hops = 0;
-            while at != to {
-                at = fixed.get(&(at, to)).copied().or(shortest[at]).unwrap_or(to);
-                hops += 1;
-                if hops > nodes.names.len() {
-                    let message = format!(
-                        "has routes that go round in a circle: packets from {:?} for {:?} come \
-                         back to {:?}",
-                        nodes.names[from], nodes.names[to], nodes.names[at]
-                    );
-                    return Err(here(Problem::new([], message)));
-                }
-            }
+        let changed = |to: usize| changes.iter().any(|change| change.to == to);
+        for &(flow, from, to) in ways.iter().filter(|way| changed(way.2)) {
+            walks.check(flow, from, to, changes[0].start)?;
         }
     }
     Ok(())
+}
+
+/// Walks along the routes of one time.
+struct Walks<'a> {
+    nodes: &'a Nodes,
+    net: &'a Net,
+    /// Next node of the routes in the scenario, by node and destination.
+    next: HashMap<(usize, usize), usize>,
+    /// Next nodes on the shortest paths, by destination.
+    shortest: HashMap<usize, Vec<Option<usize>>>,
+}
+
+impl<'a> Walks<'a> {
+    fn new(routes: &Routes, nodes: &'a Nodes, net: &'a Net) -> Self {
+        let next = routes.fixed.iter().map(|&(at, to, via)| ((at, to), via));
+        Self {
+            nodes,
+            net,
+            next: next.collect(),
+            shortest: HashMap::new(),
+        }
+    }
+
+    /// Refuses a circle on the path of a flow from `start` on.
+    fn check(
+        &mut self,
+        flow: usize,
+        from: usize,
+        to: usize,
+        start: Interval,
+    ) -> Result<(), Problem> {
+        let net = self.net;
+        let shortest = self.shortest.entry(to).or_insert_with(|| net.next_hops(to));
+        let names = &self.nodes.names;
+        let (mut at, mut hops) = (from, 0);
+        while at != to {
+            at = self
+                .next
+                .get(&(at, to))
+                .copied()
+                .or(shortest[at])
+                .unwrap_or(to);
+            hops += 1;
+            if hops > names.len() {
+                let since = if start.is_zero() {
+                    String::new()
+                } else {
+                    format!(" from {} on", Time(start))
+                };
+                let message = format!(
+                    "has routes that go round in a circle{since}: packets from {:?} for {:?} come \
+                     back to {:?}",
+                    names[from], names[to], names[at]
+                );
+                return Err(Problem::new([], message).within(flow).within("flows"));
+            }
+        }
+        Ok(())
+    }
 }

@@ -1,9 +1,10 @@
 //! Builds nodes and their routes: the paths with the fewest links.
 
 use crate::monitor::{Monitor, RunError};
-use crate::scenario::Expanded;
-use crate::world::Node;
+use crate::scenario::{Expanded, RouteChange};
+use crate::world::{LaterRoute, Node};
 use farlink_link::Links;
+use farlink_tcp::Instant;
 use farlink_wire::{ById, Direction, Id, LinkId, NodeId};
 
 /// Builds nodes with a route to every end of a flow, or to every node if `everywhere` is set.
@@ -46,19 +47,30 @@ pub(crate) fn nodes(
         }
     }
     for &(at, to, via) in &scenario.routes {
-        let mut there = graph.leaving[at].iter();
-        let Some(&link) = there.find(|&&link| graph.far_end(link) == via) else {
-            return Err(RunError::Build(format!(
-                "no link from {} to {}",
-                scenario.nodes[at], scenario.nodes[via]
-            )));
-        };
+        let link = graph.link(scenario, at, via)?;
         let routes = &mut nodes[NodeId(at as u32)].routes;
         if let Some(route) = routes.get_mut(NodeId(to as u32)) {
             *route = link;
         }
     }
     Ok(nodes)
+}
+
+/// Returns the routes that begin during the run.
+pub(crate) fn later(scenario: &Expanded, links: &Links) -> Result<Vec<LaterRoute>, RunError> {
+    if scenario.route_changes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let graph = Graph::new(scenario, links);
+    let route = |change: &RouteChange| {
+        Ok(LaterRoute {
+            start: Instant::ZERO + change.start,
+            at: NodeId(change.at as u32),
+            to: NodeId(change.to as u32),
+            link: graph.link(scenario, change.at, change.via)?,
+        })
+    };
+    scenario.route_changes.iter().map(route).collect()
 }
 
 /// Nodes and links as a graph.
@@ -76,6 +88,16 @@ impl<'a> Graph<'a> {
             leaving[link.b].push(LinkId::new(i, Direction::Up));
         }
         Self { links, leaving }
+    }
+
+    /// Returns the first link from a node to its neighbour `via`.
+    fn link(&self, scenario: &Expanded, at: usize, via: usize) -> Result<LinkId, RunError> {
+        let mut there = self.leaving[at].iter();
+        let link = there.find(|&&link| self.far_end(link) == via);
+        link.copied().ok_or_else(|| {
+            let (at, via) = (&scenario.nodes[at], &scenario.nodes[via]);
+            RunError::Build(format!("no link from {at} to {via}"))
+        })
     }
 
     fn far_end(&self, link: LinkId) -> usize {

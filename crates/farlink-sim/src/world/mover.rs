@@ -1,5 +1,6 @@
 //! State of hosts that move from link to link.
 
+use super::later_routes::LaterRoutes;
 use farlink_agent::TransferredState;
 use farlink_channel::mobility::{Point, Walker};
 use farlink_tcp::{Instant, Interval};
@@ -109,6 +110,8 @@ pub(super) struct StateTransfer {
 pub(crate) struct Roaming {
     pub(crate) movers: Vec<Mover>,
     pub(super) transfers: Vec<StateTransfer>,
+    /// Routes that have not begun.
+    pub(super) routes: LaterRoutes,
 }
 
 impl Roaming {

@@ -33,13 +33,13 @@ impl World {
     }
 
     /// Returns the minimum time in which the links of a flow's path can transmit the arrived
-    /// datagrams: their number times the transmission time of the slowest link. Zero if hosts move.
+    /// datagrams: their number times the transmission time of the slowest link. Zero if routes change.
     pub(crate) fn least_sending(&self, flow: &UdpFlow) -> Interval {
         let ([mut at, to], ip_len) = (flow.nodes(), flow.ip_len());
         let mut slowest = Interval::ZERO;
         // Routes may form a cycle, so the number of steps is limited.
         for _ in 0..self.nodes.len() {
-            if at == to || !self.nobody_moves() {
+            if at == to || !self.routes_are_constant() {
                 break;
             }
             let link = &self.links[self.nodes[at].next_hop(to)];

@@ -49,7 +49,8 @@ impl World {
             let ends = [&flow.sender, &flow.receiver];
             flow.dscp == Dscp::LE || ends.iter().any(|end| sends_dummies(&end.congestion))
         };
-        if !self.nobody_moves() || !self.crosses_no_agent() || scenario.flows.iter().any(low) {
+        if !self.routes_are_constant() || !self.crosses_no_agent() || scenario.flows.iter().any(low)
+        {
             return;
         }
         let Some((feeders, fed)) = self.feeders() else {
