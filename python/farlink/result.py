@@ -320,6 +320,43 @@ class Result:
         """
         return self.probe(tcp, run, packets=True).story.copy()
 
+    def phases(
+        self,
+        tcp: str | None = None,
+        run: int = 0,
+        *,
+        interval: float | None = None,
+        first: float = 0.0,
+    ) -> "pd.DataFrame":
+        """Return statistics of each flow over TCP or QUIC by phase of its path.
+
+        Phases end where a path of the scenario changes: at the changes of `reconfiguration`, and
+        where the column phase of a trace changes. With `interval` (s) they end at `first` plus
+        multiples of it. docs/moving-paths.md describes each column; `attrs["units"]` has the units.
+
+        Raises
+        ------
+        ScenarioError
+            If no change of a path is known, and no interval is given.
+        """
+        import pandas as pd
+
+        from farlink import phases, phasetable
+
+        tables = []
+        for name in self.tcp if tcp is None else [self._one_tcp(tcp)]:
+            probe = self.probe(name, run)
+            until = probe.simulated_s
+            if interval is None:
+                changes = phases.boundaries(self.scenario(name), until)
+            else:
+                changes = phases.grid(interval, first, until)
+            tables.append(phasetable.table(probe, changes, self.tcp_flows()))
+            tables[-1].insert(0, "tcp", name)
+        table = pd.concat(tables, ignore_index=True)
+        table.attrs["units"] = {"tcp": "", **phasetable.UNITS}
+        return table
+
     def arrays(
         self,
         name: str,
@@ -483,6 +520,7 @@ class Result:
         figure: str | None = None,
         packets: bool = False,
         snaplen: int | None = None,
+        phases: tuple[float | None, float] | None = None,
         jobs: int = 1,
         size: "Size | None" = None,
         fonts: "Fonts | None" = None,
@@ -493,7 +531,8 @@ class Result:
 
         The files are result.json, <tcp>/<trace>.parquet (or .csv), with `snaplen` <tcp>/<capture
         point>.pcapng, and with `plots` plots/*.png and plots/*.svg. `figure` adds the figures of
-        one kind, such as ladder, and `packets` the trace packets. Returns their paths. Either all
+        one kind, such as ladder, and `packets` the trace packets. `phases` adds the tables of
+        `Result.phases` with these arguments `interval` and `first`. Returns their paths. Either all
         files are put into the directory or none. Files of an earlier call are removed, and files of
         other programs are kept (a list in the directory distinguishes them). A figure that cannot
         be drawn is omitted with a `FigureWarning`. Up to `jobs` processes draw, with `size` and
@@ -515,6 +554,7 @@ class Result:
                 figure=figure,
                 packets=packets,
                 snaplen=snaplen,
+                phases=phases,
                 jobs=jobs,
                 size=size,
                 fonts=fonts,
@@ -532,6 +572,7 @@ class Result:
         figure: str | None = None,
         packets: bool = False,
         snaplen: int | None = None,
+        phases: tuple[float | None, float] | None = None,
         jobs: int = 1,
         size: "Size | None" = None,
         fonts: "Fonts | None" = None,
@@ -539,7 +580,7 @@ class Result:
         progress: "Progress | None" = None,
     ) -> list[Path]:
         """Write the files of `save` except the result; no traces without `table_format`."""
-        whole = plots or packets or figure is not None or bool(self._traces)
+        whole = plots or packets or figure is not None or phases is not None or bool(self._traces)
         if table_format == "parquet" and not whole:
             return self._stream(directory, snaplen, progress, jobs)
         packets_too = packets or figure == "ladder"
@@ -563,6 +604,18 @@ class Result:
                     ),
                 )
                 for tcp in self.tcp
+            ]
+        if table_format is not None and phases is not None:
+            from farlink.phasetable import write as write_phases
+
+            interval, first = phases
+            tables = {tcp: self.phases(tcp, interval=interval, first=first) for tcp in self.tcp}
+            tasks += [
+                (
+                    f"phases of {tcp}",
+                    partial(write_phases, table, files.inside(directory, tcp), table_format),
+                )
+                for tcp, table in tables.items()
             ]
         written = [] if snaplen is None else self.save_pcaps(directory, snaplen)
         return written + write_all(tasks, jobs, tell, figure)

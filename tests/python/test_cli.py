@@ -149,7 +149,10 @@ def test_schema_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 BAD = [
     (["run"], "Missing argument 'SCENARIO'."),
     (["rum"], "No such command 'rum'. Did you mean 'run'?"),
-    (["run", "SMALL", "--sed", "1"], "No such option: --sed (Possible options: --seed, --set)"),
+    (
+        ["run", "SMALL", "--sed", "1"],
+        "No such option: --sed (Possible options: --phases, --seed, --set)",
+    ),
     (
         ["run", "geo-omueti2008"],
         "geo-omueti2008: neither a scenario of the library nor a file; "
@@ -601,7 +604,7 @@ PLAIN = [
     "run --jobs=2 --json r.json small --out d --pcap --snaplen 64 --plot --format csv --quiet",
     "run small --plot --figure-size column --fonts tex",
     "run small --seed 1 --seed 2",
-    "run small --out d --packets --figure ladder --story 0",
+    "run small --out d --packets --figure ladder --story 0 --phases path",
 ]
 OTHER = [
     "run",

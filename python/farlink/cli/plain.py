@@ -24,6 +24,7 @@ _ONCE: dict[str, tuple[str, Callable[[str], Any]]] = {
     "--format": ("table_format", str),
     "--figure": ("figure", str),
     "--story": ("story", int),
+    "--phases": ("phases", str),
     "--figure-size": ("figure_size", str),
     "--fonts": ("fonts", str),
 }

@@ -18,6 +18,14 @@ _Figure = Annotated[
 _Story = Annotated[
     int | None, declare("--story", "Print the first N sentences of run 0's story; 0 is all.", "N")
 ]
+_Phases = Annotated[
+    str | None,
+    declare(
+        "--phases",
+        'Print run 0 by phase of its path: "path", or an interval such as "15 s" or "15 s,12 s".',
+        "WHEN",
+    ),
+]
 
 
 def run(
@@ -48,6 +56,7 @@ def run(
     plot: _Plot = False,
     figure: _Figure = None,
     story: _Story = None,
+    phases: _Phases = None,
     figure_size: options.FigureSize = None,
     fonts: options.Fonts = None,
     table_format: _Format = "parquet",
@@ -69,6 +78,7 @@ def run(
         plot=plot,
         figure=figure,
         story=story,
+        phases=phases,
         figure_size=figure_size,
         fonts=fonts,
         table_format=table_format,

@@ -1,6 +1,7 @@
 """Body of `farlink run`: simulate, show a table, write the requested files."""
 
 import importlib
+import json
 import os
 import sys
 import threading
@@ -9,10 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from farlink import api, files, folder, paper, source
+from farlink import api, files, folder, paper, source, units
 from farlink.cli import progress, text
 from farlink.errors import Interrupted, ScenarioError
 from farlink.figures import FIGURES
+from farlink.phases import check
 from farlink.result import MOST_SNAPLEN
 from farlink.trace import FORMATS
 
@@ -40,6 +42,7 @@ def simulate(
     plot: bool = False,
     figure: str | None = None,
     story: int | None = None,
+    phases: str | None = None,
     figure_size: str | None = None,
     fonts: str | None = None,
     table_format: str = "parquet",
@@ -49,10 +52,11 @@ def simulate(
     draws = plot or figure is not None
     _check(table_format, pcap=pcap, snaplen=snaplen, plot=draws, size=figure_size, fonts=fonts)
     _check_packets(out, packets=packets, figure=figure, story=story)
-    if story is not None and (quiet or text.is_standard_output(json_file)):
-        other = "--quiet" if quiet else "--json -"
-        raise ScenarioError(f"--story prints nothing beside {other}; leave one of them out")
+    json_to_stdout = _is_json_to_stdout(json_file)
+    _check_printed(quiet, json_to_stdout, out, story, phases)
+    when = _interval(phases, scenario, tcp, changes)
     contents: _Contents = {
+        "phases": when if out is not None else None,
         "size": None if figure_size is None else paper.written_size(figure_size),
         "fonts": None if fonts is None else paper.read_fonts(fonts),
         "plots": plot,
@@ -63,7 +67,6 @@ def simulate(
     }
     # All options are checked before the first run starts.
     directory = _directory(scenario, out, needed=draws or pcap)
-    json_to_stdout = _is_json_to_stdout(json_file)
     imports = _import_plots() if draws and contents["jobs"] > 1 else None
     stopped: Interrupted | None = None
     try:
@@ -82,8 +85,7 @@ def simulate(
     # Files are written even if the reader of the table closes the pipe.
     with text.deferring_errors(quiet or json_to_stdout) as tell:
         tell(lambda: _table(result))
-        if story is not None and stopped is None:
-            tell(lambda: _story(result, story))
+        tell(lambda: None if stopped else _details(result, story, when))
         if json_file is not None:
             text.write_json(json_file, result.pieces())
             tell(lambda: text.line(f"result: {json_file}"))
@@ -101,6 +103,7 @@ class _Contents(TypedDict):
 
     plots: bool
     figure: str | None
+    phases: tuple[float | None, float] | None
     packets: bool
     snaplen: int | None
     jobs: int
@@ -176,6 +179,23 @@ def _check_packets(
         raise ScenarioError(f"--story {story}: write 0 (all sentences) or more")
 
 
+def _check_printed(
+    quiet: bool,
+    json_to_stdout: bool,
+    out: Path | None,
+    story: int | None,
+    phases: str | None,
+) -> None:
+    """Check that no option asks for printed lines beside an option that omits them."""
+    if not quiet and not json_to_stdout:
+        return
+    other = "--quiet" if quiet else "--json -"
+    if story is not None:
+        raise ScenarioError(f"--story prints nothing beside {other}; leave one of them out")
+    if phases is not None and out is None:
+        raise ScenarioError(f"--phases has no effect beside {other}; add --out DIR")
+
+
 def _write(
     result: "Result",
     out: Path | None,
@@ -207,8 +227,9 @@ def _write(
 
 
 def _draws(contents: _Contents) -> bool:
-    """Return whether there are figures or the trace packets, which need whole tables."""
-    return contents["plots"] or contents["packets"] or contents["figure"] is not None
+    """Return whether there are outputs that need whole tables."""
+    whole = contents["figure"] is not None or contents["phases"] is not None
+    return contents["plots"] or contents["packets"] or whole
 
 
 def _import_plots() -> threading.Thread:
@@ -246,6 +267,38 @@ def _story(result: "Result", most: int) -> None:
             text.line(f"{time:12.6f} s  {who:<5} {sentence}")
         if len(lines) > len(shown):
             text.line(f"{len(lines) - len(shown):,} more sentences; --story 0 prints all")
+
+
+def _interval(
+    phases: str | None, scenario: str, tcp: Sequence[str], changes: Sequence[str]
+) -> tuple[float | None, float] | None:
+    """Return interval and first change (s) of `--phases`; no interval stands for the scenario."""
+    if phases is None:
+        return None
+    if phases == "path":
+        overrides = source.changes(dict(text.assignments(changes)), None)
+        for resolved in source.find(scenario).resolve(text.names(tcp), overrides).values():
+            check(json.loads(resolved))
+        return None, 0.0
+    first, second, *more = [*phases.split(","), "0 s"]
+    interval, begin = units.parse_time(first), units.parse_time(second)
+    if interval is None or interval <= 0 or begin is None or len(more) > 1:
+        raise ScenarioError(
+            f'--phases {phases}: write path, an interval such as "15 s", or an interval and the '
+            'first change such as "15 s,12 s"'
+        )
+    return interval, begin
+
+
+def _details(result: "Result", story: int | None, when: tuple[float | None, float] | None) -> None:
+    """Print the story and the phases of run 0."""
+    if story is not None:
+        _story(result, story)
+    if when is not None:
+        from farlink.views import phase
+
+        interval, first = when
+        phase.show(result.phases(interval=interval, first=first), text.console(sys.stdout))
 
 
 def _own_keys(name: str, tcp: "Mapping[str, object]") -> None:
