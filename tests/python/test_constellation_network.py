@@ -4,6 +4,7 @@ import itertools
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import farlink as fl
@@ -77,6 +78,38 @@ def test_a_file_arrives_over_changes_and_another_flow_takes_its_share() -> None:
     ends = zip(both[0].satellites, both[1].satellites, strict=True)
     assert all(first[-1] != second[-1] for first, second in ends)
     assert 35e6 < total < 40e6
+
+
+def test_rain_at_the_client_sets_the_rate_of_its_links() -> None:
+    """8PSK 3/4 carries 2.228 bit per symbol at 8 to 9 dB, QPSK 1/2 carries .989 at 1 to 2 dB."""
+    (path,) = paths(60)
+    table = pd.DataFrame({"time": [0.0, 29.0, 30.0, 61.0], "attenuation": [0.0, 0.0, 6.5, 6.5]})
+    # The satellites are at 25 to 90 degrees, so that 6.5 dB at 25 degrees are at most 6.5 dB.
+    weather = {LONDON: constellation.Weather(table, 25.0, 9.5, "10 MBd")}
+    net = constellation.network(SHELL, [path], NAMES, weather=weather)
+    assert all(
+        ("rate_trace" in link["down"]) == ("client" in link["between"]) for link in net["links"]
+    )
+    result = fl.run({**net, "flows": [{**probe("40 Mbit/s", 60), "packet": "1400 B"}]})
+    total = result.total("bytes_delivered", result.tcp[0], udp=True).mean
+    assert total is not None
+    dry = fl.run(
+        {
+            **constellation.network(
+                SHELL,
+                [path],
+                NAMES,
+                weather={LONDON: constellation.Weather(table * [1, 0], 25.0, 9.5, "10 MBd")},
+            ),
+            "flows": [{**probe("40 Mbit/s", 60), "packet": "1400 B"}],
+        }
+    )
+    clear = dry.total("bytes_delivered", dry.tcp[0], udp=True).mean
+    assert clear is not None
+    # At 9.5 - 1 dB the code is 8PSK 3/4 with 2.228 bit per symbol, less 28 bytes of headers.
+    assert clear * 8 / 60 == pytest.approx(10e6 * 2.228 * 1400 / 1428, rel=0.02)
+    # In the second half 2.3 dB or more of rain leave less.
+    assert 0.5 * clear < total < 0.95 * clear
 
 
 @pytest.mark.parametrize(

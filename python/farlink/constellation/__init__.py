@@ -7,7 +7,7 @@ scenario.
 """
 
 from farlink.constellation.graphs import graph, graph_paths
-from farlink.constellation.networks import LinkRates, network
+from farlink.constellation.networks import LinkRates, Weather, network
 from farlink.constellation.picture import picture
 from farlink.constellation.shells import Path, Shell, paths, walker
 
@@ -15,6 +15,7 @@ __all__ = [
     "LinkRates",
     "Path",
     "Shell",
+    "Weather",
     "graph",
     "graph_paths",
     "network",

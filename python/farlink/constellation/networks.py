@@ -6,6 +6,7 @@ link, and packets that are under way at a change of path go on over the old sate
 
 import itertools
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +22,15 @@ from farlink.orbit import LIGHT, Place
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    import pandas as pd
 
-__all__ = ["LinkRates", "network", "save"]
+    Floats = npt.NDArray[np.float64]
+
+__all__ = ["LinkRates", "Weather", "network", "save"]
 
 _MOST_NODES = 4000
+_LEAST_ELEVATION = 5.0
+"""Elevation in degrees below which the attenuation grows no more; P.618 ends there."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,26 @@ class LinkRates:
     """Limit of the queue of each direction."""
 
 
+@dataclass(frozen=True)
+class Weather:
+    """Rain at a place, and the modem of its links to satellites.
+
+    The modem has adaptive coding: the rate follows Es/N0. The attenuation grows with the length of
+    the path through the rain, as 1 / sin(elevation).
+    """
+
+    attenuation: "pd.DataFrame"
+    """Columns ``time`` (s) and ``attenuation`` (dB), as `farlink.rainfade.Rain.series` returns."""
+    elevation: float
+    """Elevation in degrees for which the attenuation holds, as `Rain.elevation`."""
+    clear_sky: float
+    """Es/N0 without rain in dB."""
+    symbol_rate: str
+    """Symbol rate of both directions, "50 MBd"."""
+    margin: float = 1.0
+    """Margin of the modem in dB."""
+
+
 def network(
     shell: Shell,
     paths: Sequence[Path],
@@ -48,6 +74,7 @@ def network(
     *,
     rates: LinkRates | None = None,
     gap: float = 0.0,
+    weather: Mapping[Place, Weather] | None = None,
     start: datetime | None = None,
 ) -> dict[str, Any]:
     """Return the scenario of a network in which packets go from satellite to satellite.
@@ -64,6 +91,8 @@ def network(
     gap
         Seconds without a link after a place has changed its satellite: the link to the new
         satellite loses all packets.
+    weather
+        Rain at places. Their links to satellites have the rate of the modem, not those of `rates`.
     start
         Time 0 of the paths, as for `constellation.paths`.
 
@@ -87,6 +116,7 @@ def network(
         if any(isinstance(end, str) or end not in names for end in path.ends):
             raise ScenarioError("an end has no name; write names = {place: name} for all places")
     builder = _Builder(shell, paths, dict(names), rates or LinkRates(), gap, start)
+    builder.weather = {names[place]: item for place, item in (weather or {}).items()}
     return {
         "description": "Satellites as routers, with routes that follow the path of least delay.",
         "links": builder.links(),
@@ -125,6 +155,7 @@ class _Builder:
         if not used:
             raise ScenarioError("there is no path at any time; lower the elevation, or add links")
         self.places = {name: place for place, name in names.items()}
+        self.weather: dict[str, Weather] = {}
 
     def hops(self, path: Path, row: int) -> list[tuple[str, str]]:
         """Return the pairs of neighbours on a path at a row; none without a path."""
@@ -170,15 +201,49 @@ class _Builder:
                 if first == to_client:
                     down, up = up, down
             shared = {"delay": "0 ms", "queue": self.rates.queue, "channel": stages}
+            rain = self._rain(first, second, positions, times, at)
             links.append(
                 {
                     "name": f"{first}-{second}",
                     "between": [first, second],
-                    "down": {"rate": down, **shared},
-                    "up": {"rate": up, **shared},
+                    "down": {**(rain or {"rate": down}), **shared},
+                    "up": {**(rain or {"rate": up}), **shared},
                 }
             )
         return links
+
+    def _rain(
+        self,
+        first: str,
+        second: str,
+        positions: "Mapping[int, Floats]",
+        times: "Floats",
+        rows: "npt.NDArray[np.int64]",
+    ) -> dict[str, Any] | None:
+        """Return the rate trace of a link under rain; None without weather at its place."""
+        import numpy as np
+
+        place = first if first in self.weather else second
+        weather = self.weather.get(place)
+        if weather is None:
+            return None
+        other = second if place == first else first
+        moves = positions[int(other.removeprefix("sat"))][rows]
+        _, degrees = orbit.range_and_elevation(moves, self.places[place])
+        sine = np.sin(np.radians(np.clip(degrees, _LEAST_ELEVATION, 90.0)))
+        given = weather.attenuation["time"].to_numpy()
+        used = (given >= times[rows[0]]) & (given <= times[rows[-1]])
+        moments = np.union1d(given[used], times[rows])
+        decibels = np.interp(moments, given, weather.attenuation["attenuation"].to_numpy())
+        decibels *= math.sin(math.radians(weather.elevation)) / np.interp(
+            moments, times[rows], sine
+        )
+        known = list(zip(moments, weather.clear_sky - decibels, strict=True))
+        if moments[0] > 0:
+            known.insert(0, (0.0, known[0][1]))
+        lines = "".join(f"{time:.9g},{esno:.6g}\n" for time, esno in known)
+        trace = {"data": f"time (s),esno (dB)\n{lines}", "symbol_rate": weather.symbol_rate}
+        return {"rate_trace": {**trace, "margin": weather.margin}}
 
     def _range(
         self,
@@ -248,6 +313,11 @@ def save(scenario: Mapping[str, Any], directory: FilePath) -> FilePath:
     tree = json.loads(json.dumps(scenario))
     lines = [_line(key, tree[key]) for key in ("name", "description", "tcp") if key in tree]
     for link in tree["links"]:
+        if "rate_trace" in link["down"]:
+            trace = link["down"]["rate_trace"]
+            name = f"{link['name']}-rain.csv"
+            files.write_text(directory / name, trace.pop("data"))
+            link["up"]["rate_trace"] = link["down"]["rate_trace"] = {"file": name, **trace}
         for number, stage in enumerate(link["down"]["channel"]):
             (kind,) = stage
             name = f"{link['name']}-{'delay' if number == 0 else 'loss'}.csv"
