@@ -234,9 +234,13 @@ fn every_scenario_of_the_library_is_whole_and_reloads_equal() {
         );
         for row in farlink_tcp::variant::VARIANTS {
             let variant = [("tcp.variant".to_owned(), row.name.to_owned())];
-            let direct = load(text, name, &variant).unwrap_or_else(|fault| panic!("{fault}"));
-            let saved = load(&json, name, &variant).unwrap_or_else(|fault| panic!("{fault}"));
+            // Not every TCP is of the profile of every scenario.
+            let load = |text| load(text, name, &variant).map_err(|fault| fault.to_string());
+            let (direct, saved) = (load(text), load(&json));
             assert_eq!(direct, saved, "{name} with {}", row.name);
+            let is_of_profile =
+                !direct.is_err_and(|fault| !fault.contains("is not a TCP of profile"));
+            assert!(is_of_profile, "{name} with {}", row.name);
         }
     }
 }

@@ -208,7 +208,7 @@ const KEYS: &[Key] = &[
 
 /// Keys that other tests cover: `control` has tables of parameters with their own descriptions, and
 /// a variant and a profile are the TCP itself.
-const OTHERWISE: [&str; 4] = ["control", "variant", "profile", "resume"];
+const OTHERWISE: [&str; 5] = ["control", "variant", "profile", "resume", "quic"];
 
 /// Paths between two nodes a and b. Each key has an effect on at least one of them.
 const PATHS: &[&str] = &[
