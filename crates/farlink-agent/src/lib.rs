@@ -25,7 +25,7 @@ pub use eln::Eln;
 pub use middlebox::{
     Act, Action, Agent, Injection, Leaving, LinkEvent, Note, Out, Tag, TransferredState, Verdict,
 };
-pub use snoop::{Repair, SackHandling, SenderNotices, Snoop, SnoopConfig};
+pub use snoop::{Repair, SackHandling, SenderNotices, Snoop, SnoopConfig, TimerStart};
 pub use split::{Settings as SplitSettings, Split};
 pub use spoof::{Settings as SpoofSettings, Spoof};
 pub use thin::{Thin, ThinConfig};

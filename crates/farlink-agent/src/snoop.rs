@@ -24,7 +24,7 @@ use super::middlebox::{
 };
 use super::timers::Timers;
 use super::view::View;
-pub use config::{Repair, SackHandling, SenderNotices, SnoopConfig};
+pub use config::{Repair, SackHandling, SenderNotices, SnoopConfig, TimerStart};
 use farlink_tcp::{Flags, Instant, Reason, Segment, Seq};
 use farlink_wire::id::{NodeId, PacketId};
 use farlink_wire::packet::Packet;
@@ -117,10 +117,14 @@ impl Snoop {
         };
         self.serial = self.serial.wrapping_add(1);
         let (serial, path) = (self.serial, view.path());
-        let notices = config.notices;
+        let (notices, handed) = (config.notices, at_arrival(config, now));
+        let (config, timers) = (&self.config, &mut self.timers);
         let partial = self.connections.at(place, |flow| {
             flow.path = Some(path);
-            flow.keep(span, again, serial, copy);
+            flow.keep(span, again, serial, copy, handed);
+            if handed.is_some() {
+                timers.set(place, flow.deadline(config));
+            }
             let expected = match notices {
                 SenderNotices::EachPacket { negotiate } => !negotiate || flow.partial_offered,
                 _ => false,
@@ -256,6 +260,11 @@ impl Snoop {
     }
 }
 
+/// Returns the start of the timer of a packet that is handed to the link now, if it starts so early.
+fn at_arrival(config: &SnoopConfig, now: Instant) -> Option<Instant> {
+    (config.timer_from == TimerStart::Arrival).then_some(now)
+}
+
 /// Retransmits the data at a sequence number. Returns the number of packets sent.
 fn resend(
     flow: &mut Flow,
@@ -271,7 +280,7 @@ fn resend(
     let Some(packet) = entry.packet.clone() else {
         return 0;
     };
-    (entry.left, entry.sends) = (None, entry.sends + 1);
+    (entry.left, entry.sends) = (at_arrival(config, now), entry.sends + 1);
     out.actions.push(Action::Inject(Injection {
         packet,
         ahead: config.ahead,
@@ -441,7 +450,11 @@ impl Agent for Snoop {
                 return;
             };
             match sent {
-                LinkEvent::Departed(at) | LinkEvent::Retransmitted(at) => entry.left = Some(at),
+                LinkEvent::Departed(at) | LinkEvent::Retransmitted(at) => {
+                    if config.timer_from == TimerStart::Departure {
+                        entry.left = Some(at);
+                    }
+                }
                 // The packet never reached the wireless link: congestion at the agent's queue.
                 LinkEvent::Refused if entry.sends == 1 => flow.cache.remove(serial),
                 LinkEvent::Refused => entry.left = Some(now),

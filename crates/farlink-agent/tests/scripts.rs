@@ -12,7 +12,7 @@ mod script;
 
 use farlink_agent::{
     Action, Agent, Crossing, Ebsn, Eln, LinkEvent, Out, Repair, SackHandling, SenderNotices, Snoop,
-    SnoopConfig, Split, SplitSettings, Spoof, SpoofSettings, Tag, Verdict, View,
+    SnoopConfig, Split, SplitSettings, Spoof, SpoofSettings, Tag, TimerStart, Verdict, View,
 };
 use farlink_tcp::{Config, Flags, Instant, Interval, Segment, Seq, variant};
 use farlink_wire::fragment::{IPV4_HEADER_LEN, Piece};
@@ -428,6 +428,12 @@ fn agent(options: &str) -> Result<(Box<dyn Agent>, bool), String> {
             "memory" => config.memory = number(value)?,
             "tries" => config.tries = number(value)?,
             "tick" => config.tick = interval(value)?,
+            "timer_from" => {
+                config.timer_from = match value {
+                    "arrival" => TimerStart::Arrival,
+                    _ => TimerStart::Departure,
+                }
+            }
             "blind_after" => config.limits.blind_after = number(value)?,
             "connections" => config.limits.connections = number(value)?,
             "idle" => config.limits.idle = interval(value)?,

@@ -1,6 +1,8 @@
 //! Agents at routers in a scenario.
 
-use farlink_agent::{Limits, Repair, SackHandling, SenderNotices, SnoopConfig, ThinConfig};
+use farlink_agent::{
+    Limits, Repair, SackHandling, SenderNotices, SnoopConfig, ThinConfig, TimerStart,
+};
 use farlink_tcp::{Config, Interval, config};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,6 +59,9 @@ table! {
         /// Most bytes of all connections' packets in the cache. If the cache is full, further
         /// packets pass without a copy.
         memory?: Size = Size(64 << 20), in Size(1)..=Size(1 << 40), of [Snoop, Ackp, Ebsn];
+        /// Instant from which the local timer of a packet runs. With "arrival" it covers the wait
+        /// for the wireless link.
+        timer_from?: TimerFrom = TimerFrom::Departure, of [Snoop, Ackp, Ebsn];
         /// Least time after which the agent declares a packet lost.
         tick?: Time = Time(SNOOP.tick), in SHORTEST..=Time(LONGEST_DELAY),
             of [Snoop, Ackp, Ebsn, SeqCache];
@@ -130,6 +135,16 @@ pub enum AckpProtocol {
     Full,
     /// For each packet with data (west1997, 4.2).
     Initial,
+}
+
+/// Instant from which the local timer of a packet runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TimerFrom {
+    /// The packet has left the transmitter.
+    Departure,
+    /// The packet reached the agent, or was sent again (west1997, 3.3).
+    Arrival,
 }
 
 /// Treatment of selective acknowledgments.
@@ -286,6 +301,10 @@ impl AgentSpec {
             notices,
             cache: self.cache() as usize,
             memory: self.memory().0,
+            timer_from: match self.timer_from() {
+                TimerFrom::Departure => TimerStart::Departure,
+                TimerFrom::Arrival => TimerStart::Arrival,
+            },
             tick: self.tick().0,
             srtt: self.srtt().0,
             rttvar: self.rttvar().0,

@@ -66,7 +66,7 @@ mod value;
 
 use serde::Deserialize;
 
-pub use agent::{AckpProtocol, AgentName, AgentSpec, ExpandedAgent, OpenName, SackName};
+pub use agent::{AckpProtocol, AgentName, AgentSpec, ExpandedAgent, OpenName, SackName, TimerFrom};
 pub use app::{App, HttpSpec, RepeatSpec, StreamSpec};
 pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec, RetryFromName};
 pub use background::{BackgroundDistribution, BackgroundSpec};

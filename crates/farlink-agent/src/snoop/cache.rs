@@ -14,7 +14,9 @@ pub(super) struct Entry {
     pub(super) packet: Option<Packet>,
     /// Serial number, unique in the cache.
     pub(super) serial: u32,
-    /// Time at which the data last left the transmitter; `None` while the packet waits.
+    /// Time at which the data last left the transmitter; `None` while the packet waits. With
+    /// [`TimerStart::Arrival`](super::config::TimerStart) the time at which it was handed to the
+    /// link.
     pub(super) left: Option<Instant>,
     /// Number of transmissions by the agent, including the first one for the sender.
     pub(super) sends: u32,

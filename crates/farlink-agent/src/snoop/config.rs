@@ -46,6 +46,15 @@ pub enum SackHandling {
     Off,
 }
 
+/// Instant from which the local timer of a packet runs, and from which its ACK is timed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimerStart {
+    /// The packet has left the transmitter of the wireless link.
+    Departure,
+    /// The packet is handed to the wireless link, where it may wait (west1997, 3.3).
+    Arrival,
+}
+
 /// Parameters of the snoop agent.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SnoopConfig {
@@ -59,6 +68,8 @@ pub struct SnoopConfig {
     pub cache: usize,
     /// Maximum number of cached bytes of all connections.
     pub memory: u64,
+    /// Start of the local timer.
+    pub timer_from: TimerStart,
     /// Minimum local time-out.
     pub tick: Interval,
     /// Smoothed round-trip time of the wireless side before the first sample.
@@ -88,6 +99,7 @@ impl SnoopConfig {
         notices: SenderNotices::Nothing,
         cache: 10_000,
         memory: 64 << 20,
+        timer_from: TimerStart::Departure,
         tick: Interval::from_millis(100),
         srtt: Interval::from_millis(100),
         rttvar: Interval::from_millis(250),

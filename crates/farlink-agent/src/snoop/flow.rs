@@ -137,7 +137,7 @@ impl Flow {
     }
 
     /// Returns the expiry of the local timer. The timer runs once the oldest packet has left the
-    /// transmitter. It does not run while earlier data is missing in front of the agent, because
+    /// transmitter, or from its arrival with [`TimerStart::Arrival`](super::config::TimerStart). It does not run while earlier data is missing in front of the agent, because
     /// nothing can be acknowledged then.
     pub(super) fn due(&self, config: &SnoopConfig) -> Option<Instant> {
         let oldest = self.cache.front()?;
@@ -211,6 +211,7 @@ impl Flow {
         from_sender_again: bool,
         serial: u32,
         packet: Option<Packet>,
+        left: Option<Instant>,
     ) {
         let before = self.cache.at(start).and_then(|entry| entry.repaired);
         self.cache.insert(Entry {
@@ -218,7 +219,7 @@ impl Flow {
             end,
             packet,
             serial,
-            left: None,
+            left,
             sends: 1,
             tries: 0,
             repaired: before.filter(|_| !from_sender_again),

@@ -72,6 +72,13 @@ fn kinds() -> Vec<(SnoopConfig, Config)> {
             },
             Config::default(),
         ),
+        (
+            SnoopConfig {
+                timer_from: TimerStart::Arrival,
+                ..base
+            },
+            Config::default(),
+        ),
         partial(full, config::PartialAck::Restart),
         partial(each, constant),
         (marks, takes_marks),

@@ -50,12 +50,20 @@ def _agents(**keys: Any) -> Callable[[dict[str, Any]], None]:  # noqa: ANN401 (a
     return change
 
 
+REGISTRY.hook("timer_from_caching")(_agents(timer_from="arrival"))
 REGISTRY.hook("repairs_ahead")(_agents(ahead=True))
 REGISTRY.hook("tick_20ms")(_agents(tick="20 ms"))
 REGISTRY.hook("tick_2s")(_agents(tick="2 s"))
 REGISTRY.hook("one_try")(_agents(tries=1))
 REGISTRY.hook("no_room")(_agents(cache=1))
 REGISTRY.hook("agents_off")(_agents(enabled=False))
+
+
+@REGISTRY.hook("window_17520")
+def _window_17520(scenario: dict[str, Any]) -> None:
+    """Round a receive window of 16 KiB up to whole segments."""
+    if (scenario["tcp"]["receive_window"], scenario["tcp"]["mss"]) == ("16 KiB", "1460 B"):
+        scenario["tcp"]["receive_window"] = "17520 B"
 
 
 @REGISTRY.editor("local_timer")
