@@ -16,6 +16,7 @@ from farlink.errors import FarlinkError, ScenarioError
 
 __all__ = [
     "BEHIND_S",
+    "CERTIFICATE",
     "Emulated",
     "Interrupted",
     "Options",
@@ -24,6 +25,7 @@ __all__ = [
     "check_seconds",
     "emulate",
     "of_gateways",
+    "over_quic",
     "signals",
     "transfer",
     "utf8",
@@ -31,6 +33,9 @@ __all__ = [
 
 BEHIND_S = 1e-3
 """Lateness (s) of the 99th percentile of packets above which an emulation fell behind."""
+
+CERTIFICATE = Path(__file__).with_name("data") / "quic.pem"
+"""File of the certificate of QUIC servers in user space, whose name is "farlink"."""
 
 LONGEST_S = 1e9
 """Longest duration of an emulation in seconds, some 30 years."""
@@ -132,7 +137,8 @@ class Options(TypedDict, total=False):
     """TCPs of hosts in user space, by the name of the host.
 
     Such a host is farlink's own TCP (`farlink list tcp`) instead of a kernel. It answers on ports 7
-    (echo), 9 (discard) and 19 (data without end). No program can run there.
+    (echo), 9 (discard) and 19 (data without end); as "quic", also QUIC on ports 443 and 5001. No
+    program can run there.
     """
     attach: Mapping[str, str] | None
     """Existing machines or namespaces that are hosts, by the name of the host.
@@ -226,13 +232,15 @@ def transfer(
     of JSON (into the file `output` if given). A wrong or missing byte gives exit code 1. The file
     `counters` gets the counters of the sender's kernel, by the names of /proc/net/snmp and netstat.
     `memory` has settings of net.ipv4 for the kernels of both ends, such as "tcp_wmem". With
-    `endpoints`, one or both ends use farlink's TCP. The other options are those of `emulate`,
+    `endpoints`, one or both ends use farlink's TCP. With "quic" as the receiver's, `servers` has
+    the server of QUIC, unless the sender is "quic" too. The other options are those of `emulate`,
     except the options for programs (host, servers, seconds).
     """
     _check("transfer", options)
+    own, servers = options.get("endpoints") or {}, options.pop("servers", None) or []
     of_programs = {
         "host": options.pop("host", None),
-        "servers": options.pop("servers", None),
+        "servers": () if over_quic(own) else servers,
         "seconds": options.pop("seconds", None),
     }
     for name, value in of_programs.items():
@@ -248,7 +256,6 @@ def transfer(
     control = [tcp] if tcp else []
     check_kernel(tcp)
     program = [sys.executable, "-P", str(Path(__file__).with_name("transfer.py"))]
-    own = options.get("endpoints") or {}
     if tcp and sender in own and receiver in own:
         raise ScenarioError(
             f"tcp {tcp!r} has no effect: both ends of the transfer are in user space"
@@ -264,6 +271,9 @@ def transfer(
     serve = [*program, "--ip", source.ip(json.loads(text)), "serve", str(count), *control]
     options["host"] = receiver
     options["servers"] = [] if sender in own else [(sender, serve)]
+    if quic := over_quic(own):
+        _check_quic(quic, own, (sender, receiver), servers)
+        options["servers"] = servers
     done = _emulate(scenario, None if receiver in own else fetch, options, checked=count)
     if receiver in own:
         # With a kernel host, a program writes this line.
@@ -277,6 +287,35 @@ def transfer(
     # The sender ends with the transfer, so it is reported only if it failed.
     done.data["servers"] = [row for row in done.data["servers"] if row["exit_code"] != 0]
     return done
+
+
+def over_quic(endpoints: Mapping[str, str]) -> set[str]:
+    """Return the hosts in user space whose transport is QUIC."""
+    return {name for name, tcp in endpoints.items() if source.split(tcp)[0] == source.QUIC}
+
+
+def _check_quic(
+    quic: set[str], own: Mapping[str, str], ends: tuple[str, str], servers: Sequence[Command]
+) -> None:
+    """Raise `ScenarioError` if the ends of a transfer over QUIC do not understand each other."""
+    sender, receiver = ends
+    if receiver not in quic and receiver not in own:
+        raise ScenarioError(
+            f"{receiver} receives by a kernel, which has no QUIC; write endpoint {receiver}=quic "
+            f"too, or a program of QUIC instead of the transfer"
+        )
+    if receiver not in quic or (sender in own and sender not in quic):
+        tcp = receiver if receiver not in quic else sender
+        raise ScenarioError(
+            f"endpoint {tcp}={own[tcp]} is a TCP, and the other end of the transfer is QUIC"
+        )
+    if sender in own and servers:
+        raise ScenarioError("servers has no effect: both ends of the transfer are in user space")
+    if sender not in own and not servers:
+        raise ScenarioError(
+            f"{sender} sends by a kernel, which has no QUIC; write endpoint {sender}=quic too, or "
+            f"start a server of QUIC on port {DATA_PORT} of {sender}"
+        )
 
 
 def of_gateways(
@@ -331,11 +370,6 @@ def _emulate(
     """
     text, default = _resolved(scenario, options)
     endpoints = options.get("endpoints") or {}
-    for name, variant in endpoints.items():
-        if source.split(variant)[0] == source.QUIC:
-            raise ScenarioError(
-                f"endpoint {name} = {variant!r}: QUIC runs in simulations alone; name a TCP"
-            )
     own = [
         {"host": name, "scenario": _resolved(scenario, options, variant)[0]}
         for name, variant in endpoints.items()

@@ -1,13 +1,14 @@
 """QUIC in place of TCP, from the name to captures that tshark decrypts."""
 
 import shutil
+import ssl
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import farlink as fl
-from farlink import source
+from farlink import emulation, source
 
 GEO = {
     "name": "geo",
@@ -58,6 +59,12 @@ def test_tshark_decrypts_a_capture(tmp_path: Path) -> None:
         numbers = zip(offsets.split(","), lengths.split(","), strict=False)
         ends += [int(at or 0) + int(length) for at, length in numbers if length]
     assert max(ends) == 500_000
+
+
+def test_the_file_of_the_certificate_is_that_of_the_servers() -> None:
+    crate = Path(__file__).parents[2] / "crates" / "farlink-quic" / "src"
+    text = emulation.CERTIFICATE.read_text()
+    assert ssl.PEM_cert_to_DER_cert(text) == (crate / "certificate.der").read_bytes()
 
 
 def test_applications_without_quic_are_told() -> None:

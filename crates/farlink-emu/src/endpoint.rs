@@ -4,8 +4,10 @@
 mod app;
 mod data;
 mod path_mtu;
+mod quic;
 
-pub use app::{Fetched, Service};
+pub use app::{Failure, Fetched, Service};
+pub use quic::QuicConfig;
 
 use crate::flows::{End, Sender};
 use app::App;
@@ -14,9 +16,11 @@ use farlink_tcp::{
     CloseReason, Config, Connection, FastOpenCookie, Flags, Instant, Interval, IpVersion, Notice,
     Segment, Seq, State, Stats, reset_for,
 };
+use farlink_wire::icmp::IcmpError;
 use farlink_wire::{
     Addresses, Ip, NodeId, Packet, Payload, Raw, WireError, address_of, node_address,
 };
+use quic::Quic;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -49,6 +53,8 @@ pub struct EndpointConfig {
     pub services: Vec<(u16, Service)>,
     /// Transfer that the host fetches, if any.
     pub fetch: Option<Fetch>,
+    /// QUIC of the host, in place of TCP for the fetch.
+    pub quic: Option<QuicConfig>,
 }
 
 /// A fetch of checked data.
@@ -97,7 +103,7 @@ impl EndpointConfig {
 }
 
 /// Report of a user-space host.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct EndpointReport {
     /// Result of the fetch; `None` while it runs.
     pub fetched: Option<Fetched>,
@@ -169,6 +175,7 @@ pub struct Endpoint {
     /// Incoming connections with an unfinished handshake, oldest first.
     half_open: BTreeMap<u64, Key>,
     fetching: Option<Fetching>,
+    quic: Option<Box<Quic>>,
     ident: u16,
     out: VecDeque<Vec<u8>>,
     scratch: Vec<u8>,
@@ -180,7 +187,14 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// Builds the host of `node`. `server` is the node of the host that `config.fetch` names.
-    pub fn new(node: NodeId, config: &EndpointConfig, server: Option<NodeId>) -> Self {
+    ///
+    /// # Errors
+    /// Fails if the TLS library of QUIC refuses its configuration.
+    pub fn new(
+        node: NodeId,
+        config: &EndpointConfig,
+        server: Option<NodeId>,
+    ) -> Result<Self, String> {
         let fetching = config.fetch.as_ref().zip(server).map(|(f, from)| Fetching {
             from: address_of(from, config.ip),
             port: f.port,
@@ -199,8 +213,9 @@ impl Endpoint {
                 ..(*config.tcp).clone()
             })
         };
-        Self {
+        Ok(Self {
             node,
+            quic: Quic::new(node, config)?.map(Box::new),
             tcp: tcp_over(IpVersion::V4),
             tcp6: tcp_over(IpVersion::V6),
             services: config.services.iter().copied().collect(),
@@ -214,7 +229,7 @@ impl Endpoint {
             dropped: Dropped::default(),
             stats: Stats::default(),
             accepted: 0,
-        }
+        })
     }
 
     /// Processes a packet for this host.
@@ -232,8 +247,17 @@ impl Endpoint {
                 if matches!(error, WireError::NotTcp(_)) && self.noticed(now, bytes) {
                     return;
                 }
+                let error = match error {
+                    WireError::NotTcp(_) if self.quic.is_some() => {
+                        match self.receive_quic(now, bytes) {
+                            Ok(()) => return,
+                            Err(error) => error,
+                        }
+                    }
+                    error => error,
+                };
                 let counter = match error {
-                    WireError::TcpChecksum => &mut self.dropped.checksum,
+                    WireError::TcpChecksum | WireError::UdpChecksum => &mut self.dropped.checksum,
                     WireError::NotTcp(_) => &mut self.dropped.not_tcp,
                     WireError::Fragment => &mut self.dropped.fragment,
                     _ => &mut self.dropped.malformed,
@@ -254,6 +278,42 @@ impl Endpoint {
             return;
         }
         self.pump(now, key);
+    }
+
+    /// Processes a packet that is not TCP by the QUIC of the host.
+    fn receive_quic(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
+        let Some(quic) = &mut self.quic else {
+            return Ok(());
+        };
+        if quic.is_refusal(bytes) {
+            let refused = quic.refused(now);
+            if let Some(fetching) = &mut self.fetching {
+                fetching.ended(now, refused);
+            }
+        } else if !quic.receive(now, bytes)? {
+            self.dropped.no_port += 1;
+            let refusal = Raw::new(bytes.to_vec()).ok();
+            let refusal =
+                refusal.and_then(|about| about.error_of(self.node, IcmpError::PortUnreachable));
+            self.out.extend(refusal.map(Raw::into_bytes));
+        }
+        self.pump_quic(now);
+        Ok(())
+    }
+
+    /// Sends all datagrams of QUIC that its connections allow.
+    fn pump_quic(&mut self, now: Instant) {
+        let Some(quic) = &mut self.quic else {
+            return;
+        };
+        quic.pump(now, &mut self.ident, &mut self.out);
+        if let Some(fetching) = &mut self.fetching
+            && fetching.done.is_none()
+            && fetching.at.is_none()
+            && let Some(fetched) = quic.fetched(now)
+        {
+            fetching.ended(now, fetched);
+        }
     }
 
     /// Processes a packet that may be an EBSN of a base station. Returns whether it is an EBSN for
@@ -341,7 +401,8 @@ impl Endpoint {
     pub fn next_timeout(&self) -> Option<Instant> {
         let retry = self.fetching.as_ref().and_then(|f| f.at);
         let first = self.timers.first().map(|&(at, _)| at);
-        first.into_iter().chain(retry).min()
+        let quic = self.quic.as_ref().and_then(|quic| quic.due);
+        first.into_iter().chain(retry).chain(quic).min()
     }
 
     /// Handles all deadlines up to `now`.
@@ -357,6 +418,11 @@ impl Endpoint {
             self.pump(now, key);
         }
         if let Some(key) = self.fetching.as_mut().and_then(|f| f.start(now)) {
+            if let (Some(quic), Some(fetching)) = (&mut self.quic, &mut self.fetching) {
+                fetching.done = quic.fetch(now, key, fetching.size);
+                self.pump_quic(now);
+                return;
+            }
             let tcp = self.tcp_over(version(key.0));
             let connection = Connection::open(tcp, key.2, key.1, initial(now));
             let size = self.fetching.as_ref().map_or(0, |f| f.size);
@@ -364,6 +430,7 @@ impl Endpoint {
             self.open.insert(key, Open::new(connection, app));
             self.pump(now, key);
         }
+        self.pump_quic(now);
     }
 
     /// Returns the next packet to send.
@@ -375,7 +442,9 @@ impl Endpoint {
     pub fn is_fetching(&self) -> bool {
         self.fetching.as_ref().is_some_and(|f| {
             let open = f.key.and_then(|key| self.open.get(&key));
-            f.done.is_none() || open.is_some_and(|o| o.connection.state() != State::TimeWait)
+            f.done.is_none()
+                || open.is_some_and(|o| o.connection.state() != State::TimeWait)
+                || self.quic.as_ref().is_some_and(|quic| quic.is_open())
         })
     }
 
@@ -385,12 +454,25 @@ impl Endpoint {
         for open in self.open.values() {
             stats.add(&open.connection.stats());
         }
+        let (mut dropped, mut accepted) = (self.dropped, self.accepted);
+        if let Some(quic) = &self.quic {
+            let (of_quic, more, full) = quic.report();
+            stats.add(&of_quic);
+            accepted += more;
+            dropped.full += full;
+        }
         EndpointReport {
-            fetched: self.fetching.as_ref().and_then(|f| f.done),
-            dropped: self.dropped,
-            accepted: self.accepted,
+            fetched: self.fetching.as_ref().and_then(|f| f.done.clone()),
+            dropped,
+            accepted,
             stats,
         }
+    }
+
+    /// Returns the lines of a key log file for the host's QUIC.
+    pub(crate) fn secrets(&self) -> String {
+        let quic = self.quic.as_ref();
+        quic.map(|quic| quic.secrets()).unwrap_or_default()
     }
 
     /// Returns the state of all open connections.
@@ -440,7 +522,7 @@ impl Endpoint {
             && fetching.done.is_none()
             && fetching.at.is_none()
         {
-            fetching.ended(now, *f);
+            fetching.ended(now, f.clone());
         }
         if connection.state() == State::Closed
             || segments == 0 && connection.state() == State::Listen
@@ -529,7 +611,9 @@ impl Fetching {
 
     /// Handles the end of the fetch's connection. A refused fetch is repeated later.
     fn ended(&mut self, now: Instant, fetched: Fetched) {
-        if fetched.failure == Some(CloseReason::Refused) && self.until.is_some_and(|u| now < u) {
+        if fetched.failure == Some(Failure::Closed(CloseReason::Refused))
+            && self.until.is_some_and(|u| now < u)
+        {
             self.at = Some(now + RETRY);
         } else {
             self.done = Some(fetched);

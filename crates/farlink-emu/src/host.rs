@@ -252,15 +252,17 @@ impl Host {
         node: NodeId,
         config: &EndpointConfig,
         server: Option<NodeId>,
-    ) -> Self {
-        Self {
+    ) -> Result<Self, EmuError> {
+        let endpoint = Endpoint::new(node, config, server)
+            .map_err(|why| EmuError::Scenario(format!("endpoint {name}: {why}")))?;
+        Ok(Self {
             name: name.to_owned(),
             node,
-            port: Port::Endpoint(Box::new(Endpoint::new(node, config, server))),
+            port: Port::Endpoint(Box::new(endpoint)),
             counters: Counters::default(),
             attached: None,
             devices: None,
-        }
+        })
     }
 
     /// Builds a host for a gateway on another machine.

@@ -51,7 +51,9 @@ pub use attach::{Attach, Attached};
 pub use client::{ask, execute};
 pub use control::Control;
 pub use drive::{Emulation, Stop};
-pub use endpoint::{Dropped, Endpoint, EndpointConfig, EndpointReport, Fetch, Fetched, Service};
+pub use endpoint::{
+    Dropped, Endpoint, EndpointConfig, EndpointReport, Failure, Fetch, Fetched, QuicConfig, Service,
+};
 pub use error::EmuError;
 pub use gateway::{GatewayDone, GatewayOptions, gateway};
 pub use host::{Counters, Host, HostConfig};

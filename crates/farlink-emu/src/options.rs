@@ -2,13 +2,15 @@
 
 use crate::EmuError;
 use crate::attach::{Attach, Attached};
-use crate::endpoint::{EndpointConfig, Fetch, Service};
+use crate::endpoint::{EndpointConfig, Fetch, QuicConfig, Service};
 use crate::host::HostConfig;
 use crate::program::Task;
 use crate::realtime::Mode;
 use crate::unit::UnitOptions;
 use crate::uplink;
-use farlink_sim::scenario::{self, Expanded};
+use farlink_channel::rng::Streams;
+use farlink_sim::quic_config;
+use farlink_sim::scenario::{self, App, Expanded};
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -159,6 +161,25 @@ impl Options {
                 port: t.port,
                 size: t.bytes,
             }),
+            quic: self.quic(host, &scenario),
+        })
+    }
+
+    /// Returns the QUIC of a host whose flow is over QUIC.
+    fn quic(&self, host: &str, scenario: &Expanded) -> Option<QuicConfig> {
+        let node = scenario.nodes.iter().position(|name| name == host)?;
+        let mut flows = scenario.flows.iter();
+        let flow = flows.find(|flow| flow.from == node || flow.to == node)?;
+        let App::Quic(spec) = flow.app else {
+            return None;
+        };
+        let streams = Streams::new(scenario.seed, self.run);
+        let mut random = streams.stream(&format!("endpoint/{host}/quic"));
+        let server = self.transfer.as_ref().map(|t| &t.sender);
+        Some(QuicConfig {
+            config: quic_config(&spec, flow.dont_fragment, &mut random),
+            whole: spec.size.unwrap_or(u64::MAX),
+            known: self.endpoints.iter().any(|e| Some(&e.host) == server),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Report of an emulation and its JSON form. This module defines all names and units of the report.
 
-use crate::endpoint::{Dropped, EndpointReport, Fetched};
+use crate::endpoint::{Dropped, EndpointReport, Failure, Fetched};
 use crate::flows::Flow;
 use crate::host::Counters;
 use crate::lateness::Lateness;
@@ -278,7 +278,10 @@ impl Serialize for Fetched {
             "seconds": lasted,
             "goodput_bit_s": 8.0 * self.bytes as f64 / lasted.max(1e-9),
             "correct": self.correct,
-            "failure": self.failure.map(|reason| format!("{reason:?}")),
+            "failure": self.failure.as_ref().map(|reason| match reason {
+                Failure::Closed(reason) => format!("{reason:?}"),
+                Failure::Quic(reason) => reason.clone(),
+            }),
         })
         .serialize(to)
     }

@@ -7,8 +7,9 @@ use crate::options::{self, Options};
 use crate::report::{Report, Samples};
 use crate::session::session;
 use crate::sockets::Sampler;
-use crate::{EmuError, Emulation};
+use crate::{EmuError, Emulation, Endpoint, Host};
 use serde_json::Value;
+use std::path::Path;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -77,6 +78,9 @@ pub fn emulate<E>(
         Ok(report) => report,
         Err(error) => return Ok(Err(error)),
     };
+    if let Some(directory) = &options.pcap {
+        write_secrets(&emulation, directory)?;
+    }
     report.sockets = samples.transpose()?.map(Samples);
     report.interrupted = interrupted;
     report.swept = swept;
@@ -86,4 +90,16 @@ pub fn emulate<E>(
 fn name_of(scenario: &str) -> String {
     let tree: Value = serde_json::from_str(scenario).unwrap_or_default();
     tree["name"].as_str().unwrap_or("scenario").to_owned()
+}
+
+/// Writes the key log of QUIC hosts next to the captures, if there are any.
+fn write_secrets(emulation: &Emulation, directory: &Path) -> Result<(), EmuError> {
+    let endpoints = emulation.hosts().iter().filter_map(Host::endpoint);
+    let secrets: String = endpoints.map(Endpoint::secrets).collect();
+    if secrets.is_empty() {
+        return Ok(());
+    }
+    let path = directory.join("keys.log");
+    std::fs::write(&path, secrets)
+        .map_err(|e| EmuError::system(format!("write {}", path.display()), e))
 }

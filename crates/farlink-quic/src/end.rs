@@ -1,30 +1,22 @@
 //! An end of a connection, and its application.
 
-use crate::config::{Acks, Config};
-use crate::control::{ControlStats, Factory};
+use crate::config::Config;
+use crate::control::ControlStats;
 use crate::random::drawing;
+use crate::setup::{self, at, draw, nanos, transport};
 use crate::streams::{Incoming, Outgoing};
-use crate::tls::{self, Secrets};
+use crate::tls::{self, OneCertificate, Secrets};
 use bytes::{Bytes, BytesMut};
-use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
-    AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId,
-    ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event,
-    IdleTimeout, ServerConfig, StreamEvent, TimeSource, TransportConfig, VarInt,
+    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, Event,
+    StreamEvent, VarInt,
 };
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use ring::{hkdf, hmac};
+use rand_xoshiro::rand_core::SeedableRng;
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant, SystemTime};
-
-/// Length of connection IDs, as quinn's default.
-const CID_LEN: usize = 8;
-/// Length of the destination ID of a client's first packet, as quinn's default.
-const FIRST_CID_LEN: usize = 20;
+use std::sync::{Arc, Mutex};
 
 /// Role in the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,49 +90,6 @@ impl fmt::Debug for End {
     }
 }
 
-/// Returns quinn's time for a simulated one in nanoseconds.
-fn at(nanos: u64) -> Instant {
-    base() + Duration::from_nanos(nanos)
-}
-
-/// Instant of the simulated time zero. Only differences matter.
-fn base() -> Instant {
-    static BASE: OnceLock<Instant> = OnceLock::new();
-    *BASE.get_or_init(Instant::now)
-}
-
-/// Wall clock of a simulated host.
-struct Wall;
-
-impl TimeSource for Wall {
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + tls::CLOCK
-    }
-}
-
-/// Connection IDs from the seed.
-struct Ids(Xoshiro256PlusPlus);
-
-impl ConnectionIdGenerator for Ids {
-    fn generate_cid(&mut self) -> ConnectionId {
-        ConnectionId::new(&self.0.next_u64().to_le_bytes())
-    }
-
-    fn cid_len(&self) -> usize {
-        CID_LEN
-    }
-
-    fn cid_lifetime(&self) -> Option<Duration> {
-        None
-    }
-}
-
-fn draw<const N: usize>(random: &mut Xoshiro256PlusPlus) -> [u8; N] {
-    let mut bytes = [0; N];
-    random.fill_bytes(&mut bytes);
-    bytes
-}
-
 /// Address of the peer. One end talks to one peer, so one address is enough.
 fn peer(side: Side) -> SocketAddr {
     let (host, port) = match side {
@@ -148,49 +97,6 @@ fn peer(side: Side) -> SocketAddr {
         Side::Server => (2, 50_000),
     };
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)), port)
-}
-
-fn transport(
-    config: &Config,
-    seed: [u8; 16],
-    control_stats: &Arc<Mutex<ControlStats>>,
-) -> TransportConfig {
-    let mut transport = TransportConfig::default();
-    transport.congestion_controller_factory(Arc::new(Factory {
-        control: config.control,
-        seed,
-        control_stats: Arc::clone(control_stats),
-    }));
-    if let Some(window) = config.receive_window {
-        let window = VarInt::from_u64(window).unwrap_or(VarInt::MAX);
-        transport.stream_receive_window(window);
-        transport.receive_window(window);
-    }
-    if let Some(window) = config.send_window {
-        transport.send_window(window);
-    }
-    if let Some(time) = config.idle_timeout {
-        // A time that does not fit in the transport parameter is as good as none.
-        let time = Some(time).filter(|time| !time.is_zero());
-        transport.max_idle_timeout(time.and_then(|time| IdleTimeout::try_from(time).ok()));
-    }
-    if let Some(time) = config.initial_rtt {
-        transport.initial_rtt(time);
-    }
-    transport.ack_frequency_config(config.acks.map(|acks| ack_frequency(&acks)));
-    transport
-}
-
-fn ack_frequency(acks: &Acks) -> AckFrequencyConfig {
-    let mut wish = AckFrequencyConfig::default();
-    if let Some(packets) = acks.eliciting_threshold {
-        wish.ack_eliciting_threshold(packets.into());
-    }
-    if let Some(packets) = acks.reordering_threshold {
-        wish.reordering_threshold(packets.into());
-    }
-    wish.max_ack_delay(acks.max_delay);
-    wish
 }
 
 impl End {
@@ -202,33 +108,17 @@ impl End {
     pub fn new(side: Side, config: Config, len: u64) -> Result<Self, String> {
         let mut random = Xoshiro256PlusPlus::from_seed(config.seed);
         let (control_stats, secrets) = (Arc::default(), Arc::new(Secrets::default()));
-        let reset = hmac::Key::new(hmac::HMAC_SHA256, &draw::<64>(&mut random));
-        let mut own = EndpointConfig::new(Arc::new(reset));
-        own.rng_seed(Some(draw(&mut random)));
-        let ids: [u8; 32] = draw(&mut random);
-        own.cid_generator(move || Box::new(Ids(Xoshiro256PlusPlus::from_seed(ids))));
+        let own = setup::endpoint(&mut random);
         let transport = Arc::new(transport(&config, draw(&mut random), &control_stats));
-        let refused = |error: &dyn fmt::Display| format!("QUIC cannot start: {error}");
         let (mut client, mut server) = (None, None);
         match side {
             Side::Client => {
-                let tls = tls::client(&secrets).map_err(|error| refused(&error))?;
-                let tls = QuicClientConfig::try_from(tls).map_err(|error| refused(&error))?;
-                let mut made = ClientConfig::new(Arc::new(tls));
-                let first: [u8; FIRST_CID_LEN] = draw(&mut random);
-                made.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&first)));
-                made.transport_config(transport);
-                client = Some(made);
+                let tls = tls::client(&secrets, Arc::new(OneCertificate));
+                client = Some(setup::client(tls, transport, &mut random)?);
             }
             Side::Server => {
-                let tls = tls::server().map_err(|error| refused(&error))?;
-                let tls = QuicServerConfig::try_from(tls).map_err(|error| refused(&error))?;
-                let key = draw::<64>(&mut random);
-                let token = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(&key);
-                let mut made = ServerConfig::new(Arc::new(tls), Arc::new(token));
-                made.time_source(Arc::new(Wall));
-                made.transport_config(transport);
-                server = Some(Arc::new(made));
+                let tls = tls::server();
+                server = Some(Arc::new(setup::server(tls, transport, &mut random)?));
             }
         }
         Ok(Self {
@@ -383,7 +273,7 @@ impl End {
         }
         let (_, connection) = self.connection.as_mut()?;
         let due = connection.poll_timeout()?;
-        Some(due.saturating_duration_since(base()).as_nanos() as u64)
+        Some(nanos(due))
     }
 
     /// Closes the connection. The peer learns of it by a packet.

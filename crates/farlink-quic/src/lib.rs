@@ -5,16 +5,25 @@
 //! inputs therefore send the same bytes. All packets are real: encrypted, with the TLS handshake.
 //!
 //! The streams that an end sends have known contents, and the end that reads them compares every byte.
+//!
+//! A [`Host`] is for programs that are not of this crate: a server of files, and a client.
 #![forbid(unsafe_code)]
 
 mod config;
 mod control;
+mod download;
 mod end;
+mod host;
 mod pattern;
 mod random;
+mod request;
+mod setup;
 mod streams;
 mod tls;
 
 pub use config::{Acks, Config, Control};
 pub use control::ControlStats;
+pub use download::Fetched;
 pub use end::{Counters, End, Side, Transmitted};
+pub use host::{Addressed, Host, Seen};
+pub use tls::certificate;

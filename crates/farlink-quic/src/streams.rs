@@ -94,6 +94,14 @@ impl Source {
     }
 }
 
+/// Returns whether quinn-proto puts the data of a stream with this window in order.
+///
+/// quinn-proto ends a connection if a stream in order has more than 1024 gaps. A window in which
+/// so many fit is therefore read in the order of arrival.
+pub(crate) fn is_ordered(window: Option<u64>) -> bool {
+    window.unwrap_or(USUAL_WINDOW) <= 2 * MOST_GAPS * LEAST_DATA
+}
+
 /// Data that an end reads.
 #[derive(Debug)]
 pub(crate) struct Incoming {
@@ -108,9 +116,9 @@ pub(crate) struct Incoming {
 
 /// One stream of [`Incoming`].
 #[derive(Debug, Default)]
-struct Sink {
+pub(crate) struct Sink {
     /// Number of bytes that arrived without a gap.
-    read: u64,
+    pub(crate) read: u64,
     /// Bytes beyond a gap, by their offset, with the offset of their end.
     beyond: BTreeMap<u64, u64>,
     ended: bool,
@@ -118,14 +126,10 @@ struct Sink {
 
 impl Incoming {
     /// Creates the reader of `streams` streams with this window.
-    ///
-    /// quinn-proto ends a connection if a stream in order has more than 1024 gaps. A window in which
-    /// so many fit is therefore read in the order of arrival.
     pub(crate) fn new(streams: u32, window: Option<u64>) -> Self {
-        let window = window.unwrap_or(USUAL_WINDOW);
         Self {
             expected: streams.max(1) as usize,
-            ordered: window <= 2 * MOST_GAPS * LEAST_DATA,
+            ordered: is_ordered(window),
             sinks: BTreeMap::new(),
             wrong: false,
         }
@@ -168,7 +172,7 @@ impl Incoming {
 
 impl Sink {
     /// Adds bytes that did not arrive before.
-    fn add(&mut self, at: u64, len: u64) {
+    pub(crate) fn add(&mut self, at: u64, len: u64) {
         if at != self.read {
             self.beyond.insert(at, at + len);
             return;

@@ -30,18 +30,28 @@ pub(crate) const SERVER_NAME: &str = "farlink";
 const PROTOCOL: &[u8] = b"hq-interop";
 /// Self-signed certificate of the server, of the key [`KEY_SEED`].
 const CERTIFICATE: &[u8] = include_bytes!("certificate.der");
+
+/// Returns the self-signed certificate of every server, in DER.
+pub fn certificate() -> &'static [u8] {
+    CERTIFICATE
+}
+
 /// Ed25519 key of the server. It protects nothing: every end is simulated.
 const KEY_SEED: [u8; 32] = [
     0xf9, 0xc9, 0xa0, 0xe3, 0x8a, 0x6c, 0x26, 0x77, 0x83, 0x5a, 0xde, 0x86, 0x47, 0x19, 0x70, 0x53,
     0xd8, 0x6f, 0x60, 0x1e, 0x50, 0x43, 0x20, 0xe5, 0xff, 0x83, 0xea, 0x06, 0xa9, 0xcd, 0x61, 0xb0,
 ];
 
-/// Returns the configuration of a client that writes its secrets to `secrets`.
-pub(crate) fn client(secrets: &Arc<Secrets>) -> Result<ClientConfig, Error> {
+/// Returns the configuration of a client that writes its secrets to `secrets`, and accepts the
+/// certificates that `verifier` accepts.
+pub(crate) fn client(
+    secrets: &Arc<Secrets>,
+    verifier: Arc<dyn ServerCertVerifier>,
+) -> Result<ClientConfig, Error> {
     let mut config = ClientConfig::builder_with_details(Arc::new(provider()), Arc::new(NoClock))
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(OneCertificate))
+        .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     config.enable_early_data = true;
@@ -175,7 +185,7 @@ impl ActiveKeyExchange for Exchange {
 
 /// The one certificate: its key signs for the server, and a client accepts no other.
 #[derive(Debug)]
-struct OneCertificate;
+pub(crate) struct OneCertificate;
 
 fn key() -> &'static Ed25519KeyPair {
     static KEY: OnceLock<Ed25519KeyPair> = OnceLock::new();
@@ -253,5 +263,49 @@ impl ServerCertVerifier for OneCertificate {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         vec![SignatureScheme::ED25519]
+    }
+}
+
+/// Accepts every certificate, as real servers of a test have certificates of their own. The
+/// signature of the handshake is verified.
+#[derive(Debug)]
+pub(crate) struct AnyCertificate;
+
+fn algorithms() -> WebPkiSupportedAlgorithms {
+    rustls::crypto::ring::default_provider().signature_verification_algorithms
+}
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(Error::General("QUIC has no TLS 1.2".to_owned()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        rustls::crypto::verify_tls13_signature(message, certificate, signed, &algorithms())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        algorithms().supported_schemes()
     }
 }

@@ -53,6 +53,8 @@ pub use probe::{
     Column, Holds, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes, frame_kinds,
     limits, quantities, reasons, traces,
 };
+#[cfg(feature = "quic")]
+pub use quic::config as quic_config;
 pub use run::{Outcome, Trace, TraceOptions, run, trace, trace_into};
 #[cfg(feature = "threads")]
 pub use run::{run_all, run_each};

@@ -2,7 +2,7 @@
 //! 768), with their checksums.
 
 use crate::fragment::Piece;
-use crate::packet::{Ip, Packet, Payload};
+use crate::packet::{Datagram, Ip, Packet, Payload};
 use etherparse::{IpNumber, TcpHeader, TcpSlice, UdpHeader};
 use farlink_tcp::{Body, Dscp, Ecn, Flags, IpVersion, Options, Segment, Seq};
 
@@ -20,6 +20,9 @@ pub use ip::{MAX_IPV4_LEN, is_tcp_fragment};
 pub use options::MAX_OPTIONS_LEN;
 use options::{options_bytes, parse_options, word};
 pub use rewrite::rewrite;
+
+/// Length of a UDP header.
+const UDP_HEADER: usize = 8;
 
 /// Encodes a packet. A body without contents becomes zeros. A packet marked corrupt gets one
 /// flipped bit in its segment, so that its TCP checksum fails.
@@ -228,7 +231,7 @@ fn read(
         class,
         segment: payload,
         pseudo,
-    } = ip::open(bytes)?;
+    } = ip::open(bytes, IpNumber::TCP)?;
     let tcp = TcpSlice::from_slice(payload).map_err(|error| WireError::Tcp(error.to_string()))?;
     let sum = pseudo.add_slice(payload);
     let whole = sum.ones_complement() == 0;
@@ -260,3 +263,34 @@ fn read(
 
 #[cfg(test)]
 mod tests;
+
+/// Decodes a packet with a UDP datagram, and verifies checksums and lengths.
+///
+/// # Errors
+/// Fails if the bytes are no whole IP datagram with a UDP datagram, or a checksum is wrong.
+pub fn decode_udp(bytes: &[u8]) -> Result<(IpFields, Datagram), WireError> {
+    let ip::Opened {
+        fields,
+        class,
+        segment: payload,
+        pseudo,
+    } = ip::open(bytes, IpNumber::UDP)?;
+    let short = || WireError::Udp(payload.len());
+    let &[a, b, c, d, e, f, g, h] = payload.first_chunk().ok_or_else(short)?;
+    // UDP over IPv4 may go without a checksum (RFC 768).
+    let is_summed = [g, h] != [0, 0];
+    if is_summed && pseudo.add_slice(payload).ones_complement() != 0 {
+        return Err(WireError::UdpChecksum);
+    }
+    let len = usize::from(u16::from_be_bytes([e, f]));
+    let data = payload.get(UDP_HEADER..len).ok_or_else(short)?;
+    let datagram = Datagram {
+        src_port: u16::from_be_bytes([a, b]),
+        dst_port: u16::from_be_bytes([c, d]),
+        ecn: Ecn::from_bits(class),
+        dscp: Dscp::new(class >> 2),
+        body: Body::of_bytes(data),
+        ..Datagram::default()
+    };
+    Ok((fields, datagram))
+}

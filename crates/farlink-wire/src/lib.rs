@@ -20,8 +20,8 @@ pub mod xtp;
 
 pub use codec::{
     Addresses, IpFields, MAX_IPV4_LEN, MAX_OPTIONS_LEN, WireError, address_of, decode,
-    decode_damaged, decode_headers, encode, encode_prefix, is_tcp_fragment, node_address,
-    node_address6, node_of, rewrite, write_headers,
+    decode_damaged, decode_headers, decode_udp, encode, encode_prefix, is_tcp_fragment,
+    node_address, node_address6, node_of, rewrite, write_headers,
 };
 pub use id::{ById, Direction, FlowId, Id, LinkId, NodeId, PacketId};
 pub use packet::{Datagram, HOST_TTL, Head, Ip, NotIp, Packet, Payload, Raw};

@@ -129,7 +129,8 @@ def emulate(
         raise ScenarioError(
             "write what is to run: -- COMMAND, --transfer SIZE, or --seconds N for neither"
         )
-    if transfer and (settings["host"] or settings["servers"]):
+    quic = emulation.over_quic(settings["endpoints"] or {})
+    if transfer and (settings["host"] or (settings["servers"] and not quic)):
         raise ScenarioError(
             "--in and --at have no effect with --transfer, which runs over the first flow's path"
         )

@@ -96,7 +96,7 @@ impl Request<'_> {
         let made = in_parallel(self.hosts.clone(), |(name, node)| {
             if let Some(own) = self.endpoints.iter().find(|e| e.host == name) {
                 let server = own.fetch.as_ref().map(|f| self.node_of(&f.host));
-                Ok(Host::in_user_space(name, node, own, server.transpose()?))
+                Host::in_user_space(name, node, own, server.transpose()?)
             } else if let Some(own) = self.attached.iter().find(|a| a.host == name) {
                 Host::attach(name, node, self.nodes, &own.to, config)
             } else if let Some(unit) = unit {

@@ -21,8 +21,17 @@ pub enum Service {
     Data(u64),
 }
 
+/// Reason for the early end of a fetch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// End of a TCP connection, or a refusal of QUIC.
+    Closed(CloseReason),
+    /// End of a QUIC connection, in its implementation's words.
+    Quic(String),
+}
+
 /// Result of a fetch.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Fetched {
     /// Correct bytes received.
     pub bytes: u64,
@@ -31,7 +40,7 @@ pub struct Fetched {
     /// Set if exactly the expected bytes have arrived, in order.
     pub correct: bool,
     /// Reason for the end of the connection, if it ended before all data had arrived.
-    pub failure: Option<CloseReason>,
+    pub failure: Option<Failure>,
 }
 
 /// Program that uses one end of a connection.
@@ -215,7 +224,7 @@ impl App {
                 bytes: *received,
                 duration: now.since(*began),
                 correct: !*wrong && *received == *size,
-                failure,
+                failure: failure.map(Failure::Closed),
             });
         }
     }

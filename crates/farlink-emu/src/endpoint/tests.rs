@@ -14,6 +14,7 @@ fn config(name: &str, services: &[(u16, Service)], size: Option<u64>) -> Endpoin
         tcp: Arc::new((variant::lookup("sack").unwrap().config)()),
         ip: IpVersion::V4,
         services: services.to_vec(),
+        quic: None,
         fetch: size.map(|size| Fetch {
             host: "server".into(),
             port: PORT,
@@ -23,11 +24,11 @@ fn config(name: &str, services: &[(u16, Service)], size: Option<u64>) -> Endpoin
 }
 
 fn server(services: &[(u16, Service)]) -> Endpoint {
-    Endpoint::new(SERVER, &config("server", services, None), None)
+    Endpoint::new(SERVER, &config("server", services, None), None).unwrap()
 }
 
 fn client(size: u64) -> Endpoint {
-    Endpoint::new(CLIENT, &config("client", &[], Some(size)), Some(SERVER))
+    Endpoint::new(CLIENT, &config("client", &[], Some(size)), Some(SERVER)).unwrap()
 }
 
 /// Builds a client that fetches `size` bytes over this IP version.
@@ -37,7 +38,7 @@ fn client_by(ip: IpVersion, size: u64) -> Endpoint {
         ..config("client", &[], Some(size))
     };
     Arc::make_mut(&mut config.tcp).mss = 1500 - ip.header_len() - TCP_HEADER_LEN;
-    Endpoint::new(CLIENT, &config, Some(SERVER))
+    Endpoint::new(CLIENT, &config, Some(SERVER)).unwrap()
 }
 
 /// Carries packets with a delay of 10 ms in each direction until the client has finished. `treat`
@@ -115,7 +116,7 @@ fn a_transfer_is_whole_over_a_clean_path() {
         let (mut a, mut b) = (server(&[(PORT, Service::Data(size))]), client(size));
         carry(&mut a, &mut b, |_, _| 1);
         let got = b.report().fetched.unwrap();
-        assert_eq!((got.bytes, got.correct, got.failure), (size, true, None));
+        assert_eq!((got.bytes, got.correct, &got.failure), (size, true, &None));
         assert!(got.duration >= Interval::from_millis(40), "two round trips");
         assert_eq!(a.report().stats.segments_retransmitted, 0);
         assert_eq!(a.report().dropped, Dropped::default());
@@ -132,11 +133,11 @@ fn a_transfer_is_whole_through_a_small_send_buffer() {
             send_buffer,
             ..(*small.tcp).clone()
         });
-        let mut a = Endpoint::new(SERVER, &small, None);
+        let mut a = Endpoint::new(SERVER, &small, None).unwrap();
         let mut b = client(size);
         carry(&mut a, &mut b, |_, _| 1);
         let got = b.report().fetched.unwrap();
-        assert_eq!((got.bytes, got.correct, got.failure), (size, true, None));
+        assert_eq!((got.bytes, got.correct, &got.failure), (size, true, &None));
         // The sender sends at most one send buffer per round trip of 20 ms.
         assert!(got.duration >= Interval::from_millis(20 * 20), "{got:?}");
     }
@@ -191,7 +192,7 @@ fn a_refused_fetch_is_repeated_and_then_fails() {
     let (mut a, mut b) = (server(&[]), client(1000));
     carry(&mut a, &mut b, |_, _| 1);
     let got = b.report().fetched.unwrap();
-    assert_eq!(got.failure, Some(CloseReason::Refused));
+    assert_eq!(got.failure, Some(Failure::Closed(CloseReason::Refused)));
     assert!(!got.correct);
     // An attempt takes 20 ms until the reset, and the next follows 50 ms later.
     assert_eq!(a.report().dropped.no_port, 10_000 / 70 + 2);
@@ -269,7 +270,7 @@ fn a_transfer_over_ipv6_is_whole_and_its_packets_are_as_long() {
         ..config("server", &[], None)
     };
     let lengths = |config| {
-        let host = Endpoint::new(SERVER, config, None);
+        let host = Endpoint::new(SERVER, config, None).unwrap();
         [IpVersion::V4, IpVersion::V6].map(|ip| host.tcp_over(ip).mss)
     };
     assert_eq!(lengths(&six), [1480, 1460]);
@@ -295,7 +296,7 @@ fn packet_too_big_lowers_the_mtu() {
         while let Some(bytes) = a.poll_transmit() {
             if bytes.len() > 1280 {
                 let about = Raw::new(bytes).unwrap();
-                too_long.extend(about.error_of(NodeId(1), icmp::IcmpError::TooBig(1280)));
+                too_long.extend(about.error_of(NodeId(1), IcmpError::TooBig(1280)));
             } else {
                 longest = longest.max(bytes.len());
                 b.receive(now, &bytes);
@@ -469,9 +470,9 @@ fn explicit_loss_notification_works_by_checksum() {
             config
         };
         let served = [(PORT, Service::Data(500_000))];
-        let mut a = Endpoint::new(SERVER, &with(config("server", &served, None)), None);
+        let mut a = Endpoint::new(SERVER, &with(config("server", &served, None)), None).unwrap();
         let fetching = with(config("client", &[], Some(500_000)));
-        let mut b = Endpoint::new(CLIENT, &fetching, Some(SERVER));
+        let mut b = Endpoint::new(CLIENT, &fetching, Some(SERVER)).unwrap();
         carry(&mut a, &mut b, |n, bytes| {
             if n % 40 == 18 && bytes.len() > 1000 {
                 *bytes.last_mut().unwrap() ^= 1;
@@ -479,7 +480,7 @@ fn explicit_loss_notification_works_by_checksum() {
             1
         });
         let got = b.report();
-        assert!(got.fetched.unwrap().correct);
+        assert!(got.fetched.as_ref().unwrap().correct);
         assert!(got.dropped.checksum > 3);
         (got.fetched.unwrap().duration, a.report().stats)
     };
@@ -496,7 +497,7 @@ fn an_ebsn_restarts_the_retransmission_timer() {
     let run = |ebsn: bool, ip: IpVersion| {
         let mut config = config("server", &[(PORT, Service::Data(100_000))], None);
         Arc::make_mut(&mut config.tcp).notices.ebsn = ebsn;
-        let mut a = Endpoint::new(SERVER, &config, None);
+        let mut a = Endpoint::new(SERVER, &config, None).unwrap();
         let mut b = client_by(ip, 100_000);
         // After the handshake, the next data is lost.
         let mut now = Instant::ZERO;
@@ -584,7 +585,7 @@ fn cookies_that_a_host_cannot_have_are_refused() {
 fn a_fast_open_cookie_lets_syn_data_be_answered() {
     let mut config = config("server", &[(PORT, Service::Echo)], None);
     Arc::make_mut(&mut config.tcp).fast_open = FastOpen::Request;
-    let mut server = Endpoint::new(SERVER, &config, None);
+    let mut server = Endpoint::new(SERVER, &config, None).unwrap();
     let mut ask = |src_port, extra, body| {
         let mut syn = segment(PORT, Flags::SYN);
         (syn.src_port, syn.options.extra, syn.body) = (src_port, extra, body);

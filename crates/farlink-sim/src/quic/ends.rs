@@ -22,6 +22,29 @@ fn acks(keys: &QuicTable) -> Option<Acks> {
     (acks != Acks::default()).then_some(acks)
 }
 
+/// Returns the parameters of an end of a flow, with a seed from `random`.
+pub fn config(spec: &QuicSpec, finds_mtu: bool, random: &mut Stream) -> Config {
+    let mut seed = [0; 32];
+    for word in seed.chunks_exact_mut(8) {
+        word.copy_from_slice(&random.next_u64().to_le_bytes());
+    }
+    Config {
+        control: match spec.control {
+            QuicControl::Cubic => Control::Cubic,
+            QuicControl::NewReno => Control::NewReno,
+            QuicControl::Bbr => Control::Bbr,
+        },
+        receive_window: spec.receive_window,
+        send_window: spec.send_window,
+        idle_timeout: spec.transport.idle_timeout.map(duration),
+        initial_rtt: spec.transport.initial_rtt.map(duration),
+        streams: spec.transport.streams(),
+        acks: acks(&spec.transport),
+        finds_mtu,
+        seed,
+    }
+}
+
 /// The ends, the data sender first.
 #[derive(Debug)]
 pub(crate) struct Ends {
@@ -44,27 +67,8 @@ impl Ends {
         finds_mtu: bool,
         mut random: Stream,
     ) -> Result<Self, String> {
-        let control = match spec.control {
-            QuicControl::Cubic => Control::Cubic,
-            QuicControl::NewReno => Control::NewReno,
-            QuicControl::Bbr => Control::Bbr,
-        };
         let mut end = |is_client: bool, len: u64| {
-            let mut seed = [0; 32];
-            for word in seed.chunks_exact_mut(8) {
-                word.copy_from_slice(&random.next_u64().to_le_bytes());
-            }
-            let config = Config {
-                control,
-                receive_window: spec.receive_window,
-                send_window: spec.send_window,
-                idle_timeout: spec.transport.idle_timeout.map(duration),
-                initial_rtt: spec.transport.initial_rtt.map(duration),
-                streams: spec.transport.streams(),
-                acks: acks(&spec.transport),
-                finds_mtu,
-                seed,
-            };
+            let config = config(spec, finds_mtu, &mut random);
             let side = if is_client {
                 Side::Client
             } else {

@@ -9,6 +9,8 @@ mod ends;
 mod ends;
 
 pub(crate) use ends::Ends;
+#[cfg(feature = "quic")]
+pub use ends::config;
 
 use crate::scenario::QuicSpec;
 use farlink_tcp::{Body, Dscp, Ecn, Instant, Interval, Stats};

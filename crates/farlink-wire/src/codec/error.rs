@@ -46,6 +46,12 @@ pub enum WireError {
     /// The TCP checksum is wrong.
     #[error("wrong TCP checksum")]
     TcpChecksum,
+    /// The length of the UDP datagram does not fit the bytes after the IP header.
+    #[error("no whole UDP datagram in {0} bytes")]
+    Udp(usize),
+    /// The UDP checksum is wrong.
+    #[error("wrong UDP checksum")]
+    UdpChecksum,
     /// An option has an impossible length.
     #[error("TCP option {kind} at byte {at} of the options has a wrong length")]
     Option {

@@ -136,28 +136,28 @@ pub(super) struct Opened<'a> {
     pub(super) fields: IpFields,
     /// Type of service, or traffic class.
     pub(super) class: u8,
-    /// TCP segment.
+    /// TCP segment or UDP datagram.
     pub(super) segment: &'a [u8],
-    /// Sum of the TCP pseudo-header.
+    /// Sum of its pseudo-header.
     pub(super) pseudo: Sum16BitWords,
 }
 
-/// Reads the IP header of a whole TCP packet.
-pub(super) fn open(bytes: &[u8]) -> Result<Opened<'_>, WireError> {
+/// Reads the IP header of a whole packet of a protocol.
+pub(super) fn open(bytes: &[u8], protocol: IpNumber) -> Result<Opened<'_>, WireError> {
     let (fields, class, segment) = match bytes {
-        [first, ..] if first >> 4 == 6 => open_v6(bytes)?,
-        _ => open_v4(bytes)?,
+        [first, ..] if first >> 4 == 6 => open_v6(bytes, protocol)?,
+        _ => open_v4(bytes, protocol)?,
     };
     let len = segment.len() as u32;
     Ok(Opened {
         fields,
         class,
         segment,
-        pseudo: pseudo_header(fields.addresses, IpNumber::TCP.0, len),
+        pseudo: pseudo_header(fields.addresses, protocol.0, len),
     })
 }
 
-fn open_v4(bytes: &[u8]) -> Result<(IpFields, u8, &[u8]), WireError> {
+fn open_v4(bytes: &[u8], protocol: IpNumber) -> Result<(IpFields, u8, &[u8]), WireError> {
     let ip =
         Ipv4HeaderSlice::from_slice(bytes).map_err(|error| WireError::Ipv4(error.to_string()))?;
     let (header, total) = (ip.slice().len(), usize::from(ip.total_len()));
@@ -174,7 +174,7 @@ fn open_v4(bytes: &[u8]) -> Result<(IpFields, u8, &[u8]), WireError> {
     if ip.is_fragmenting_payload() {
         return Err(WireError::Fragment);
     }
-    if ip.protocol() != IpNumber::TCP {
+    if ip.protocol() != protocol {
         return Err(WireError::NotTcp(ip.protocol().0));
     }
     let fields = IpFields {
@@ -188,14 +188,14 @@ fn open_v4(bytes: &[u8]) -> Result<(IpFields, u8, &[u8]), WireError> {
     Ok((fields, bytes[1], &bytes[header..total]))
 }
 
-fn open_v6(bytes: &[u8]) -> Result<(IpFields, u8, &[u8]), WireError> {
+fn open_v6(bytes: &[u8], protocol: IpNumber) -> Result<(IpFields, u8, &[u8]), WireError> {
     let total = ipv6::total_len(bytes).map_err(|error| WireError::Ipv6(error.to_string()))?;
     let packet = &bytes[..total];
     let payload = ipv6::carried(packet);
     if payload.is_part {
         return Err(WireError::Fragment);
     }
-    if payload.protocol != IpNumber::TCP.0 {
+    if payload.protocol != protocol.0 {
         return Err(WireError::NotTcp(payload.protocol));
     }
     let fields = IpFields {
