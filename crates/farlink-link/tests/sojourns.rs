@@ -3,7 +3,9 @@
 
 use farlink_channel::Channel;
 use farlink_channel::rng::Streams;
-use farlink_link::discipline::{Codel, CodelConfig, Discipline, HeadDrop, Reason};
+use farlink_link::discipline::{
+    ClassConfig, Classes, Codel, CodelConfig, Discipline, HeadDrop, Reason,
+};
 use farlink_link::{Due, Link, LinkConfig, Links, Outcome, QueueLimit, Simplex};
 use farlink_tcp::{Body, Instant, Interval, Segment};
 use farlink_wire::{Direction, LinkId, NodeId, Packet, Packets, Payload};
@@ -165,4 +167,31 @@ fn drops_of_a_control_law_are_counted_with_their_reason() {
     let stats = bench.links[DOWN].stats();
     assert_eq!(stats.packets + aqm, 300);
     assert!(bench.sojourns()[2] > 290.0);
+}
+
+/// A packet that its class sends at once has waited for zero, and counts.
+#[test]
+fn packets_that_pass_their_class_count_with_zero() {
+    let queue = QueueLimit::Packets(20);
+    let class = ClassConfig {
+        codepoints: None,
+        weight: None,
+        limit: None,
+        discipline: None,
+    };
+    let classes = Classes::new(vec![class], queue);
+    let mut bench = Bench::new(queue, Discipline::Classes(Box::new(classes)));
+    bench.offer(0);
+    bench.offer(0);
+    bench.serve(u64::MAX);
+    assert_eq!(bench.sojourns(), [0.5, 1.0, 1.0]);
+}
+
+#[test]
+fn longest_queue_of_a_discipline_is_without_the_packet_being_sent() {
+    let mut bench = head_drop(QueueLimit::Unlimited);
+    (0..5).for_each(|_| bench.offer(0));
+    bench.serve(u64::MAX);
+    bench.offer(100 * MS);
+    assert_eq!(bench.links[DOWN].stats().queue_max, 4);
 }

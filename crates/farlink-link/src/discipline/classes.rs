@@ -272,7 +272,8 @@ impl Classes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discipline::{Codel, CodelConfig};
+    use crate::discipline::tests::{random, red_config};
+    use crate::discipline::{Codel, CodelConfig, Red};
     use farlink_tcp::Ecn;
 
     /// A packet leaves an idle transmitter at once only if its class has no discipline, and nothing
@@ -313,5 +314,45 @@ mod tests {
         assert_eq!(passing(&classes), [false, false, false]);
         classes.drain(&mut Vec::new());
         assert_eq!(passing(&classes), [true, false, true]);
+    }
+
+    fn weighted(weights: &[u32], discipline: impl Fn() -> Option<Discipline>) -> Classes {
+        let class = |(number, weight): (usize, &u32)| ClassConfig {
+            codepoints: (number > 0).then(|| vec![Dscp::new(number as u8)]),
+            weight: Some(*weight),
+            limit: None,
+            discipline: discipline(),
+        };
+        let list = weights.iter().enumerate().map(class).collect();
+        Classes::new(list, QueueLimit::Unlimited)
+    }
+
+    /// A turn of the smallest weight of a group has the bytes of the longest packet.
+    #[test]
+    fn turns_are_in_proportion_to_the_smallest_weight() {
+        let classes = weighted(&[4, 2, 7], || None);
+        let quanta: Vec<_> = classes.list.iter().map(|class| class.quantum).collect();
+        assert_eq!(quanta, [2 * 1514, 1514, 7 * 1514 / 2]);
+    }
+
+    #[test]
+    fn packet_time_reaches_the_disciplines_of_the_classes() {
+        let red = || {
+            let queue = Red::new(red_config(), QueueLimit::Unlimited, random());
+            Some(Discipline::Red(queue))
+        };
+        let mut classes = weighted(&[1, 1], red);
+        classes.set_packet_time(Interval::from_millis(7));
+        for class in &classes.list {
+            match &class.queue {
+                Queue::Own(discipline) => match &**discipline {
+                    Discipline::Red(red) => {
+                        assert_eq!(red.packet_time(), Interval::from_millis(7));
+                    }
+                    other => panic!("{other:?}"),
+                },
+                Queue::Fifo(_) => panic!("a discipline"),
+            }
+        }
     }
 }

@@ -167,4 +167,38 @@ mod tests {
         let cobalt = after(1, 1);
         assert_eq!((cobalt.count, cobalt.drop_next), (0, at(1100)));
     }
+
+    /// An empty queue runs the control law back by one step, once the next drop would be due.
+    #[test]
+    fn empty_queue_lowers_the_count_when_a_drop_is_due() {
+        let mut cobalt = Cobalt {
+            count: 2,
+            drop_next: at(100),
+            ..Cobalt::default()
+        };
+        cobalt.on_empty(&CONFIG, at(99));
+        assert_eq!((cobalt.count, cobalt.drop_next), (2, at(100)));
+        cobalt.on_empty(&CONFIG, at(100));
+        assert_eq!((cobalt.count, cobalt.drop_next), (1, at(200)));
+    }
+
+    /// A mark that comes late is followed by the next one at once. A drop keeps the schedule.
+    #[test]
+    fn late_mark_moves_the_next_one_to_the_present() {
+        for (ecn, head, next) in [
+            (Ecn::Ect0, Head::Mark, 1_000_000_000),
+            (Ecn::NotEct, Head::Drop, 170_710_678),
+        ] {
+            let mut cobalt = Cobalt {
+                count: 1,
+                dropping: true,
+                drop_next: at(100),
+                ..Cobalt::default()
+            };
+            let waiting = packet(0, 1500, 1, at(900), ecn);
+            let decision = cobalt.decide(&CONFIG, &waiting, at(1000), 1, &mut random());
+            assert_eq!((decision, cobalt.count), (head, 2));
+            assert_eq!(cobalt.drop_next.as_nanos(), next);
+        }
+    }
 }

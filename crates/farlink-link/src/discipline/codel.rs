@@ -194,3 +194,43 @@ impl Codel {
             .dequeue(&self.config, &mut self.queue, now, drops)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::tests::{at, packet};
+    use farlink_tcp::Ecn;
+
+    /// RFC 8289, 5.5: the drops of the last phase count if there was more than one of them.
+    #[test]
+    fn count_of_two_recent_drops_is_used_again() {
+        for (count, begins) in [(2, 1), (3, 2), (4, 3)] {
+            let mut control = Control {
+                count,
+                last_count: 1,
+                drop_next: at(50),
+                ..Control::default()
+            };
+            control.enter(&CodelConfig::default(), at(100));
+            assert_eq!(control.count, begins, "{count}");
+        }
+    }
+
+    #[test]
+    fn packets_above_the_ce_threshold_are_marked() {
+        for (sojourn, ecn, marks) in [
+            (3, Ecn::Ect0, false),
+            (4, Ecn::Ect0, true),
+            (4, Ecn::NotEct, false),
+        ] {
+            let config = CodelConfig {
+                ce_threshold: Some(Interval::from_millis(3)),
+                ..CodelConfig::default()
+            };
+            let mut queue = Codel::new(config, QueueLimit::Unlimited);
+            queue.enqueue(packet(0, 1500, 1, at(0), ecn), &mut Vec::new());
+            let leaving = queue.dequeue(at(sojourn), &mut Vec::new()).expect("waits");
+            assert_eq!(leaving.marked, marks, "{sojourn} {ecn:?}");
+        }
+    }
+}

@@ -245,3 +245,42 @@ impl DualPi2 {
         Some((Leaving { waiting, marked }, selected && !marked))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::tests::{at, packet};
+
+    fn waits(count: u32) -> DualPi2 {
+        let mut queue = DualPi2::new(DualPi2Config::default(), QueueLimit::Unlimited);
+        for number in 0..count {
+            let waiting = packet(number, 1514, 1, at(0), Ecn::Ect1);
+            queue.enqueue(at(0), waiting, &mut Vec::new());
+        }
+        queue
+    }
+
+    #[test]
+    fn ramp_rises_from_its_lower_to_its_upper_delay() {
+        for (micros, share) in [
+            (800, 0.0),
+            (900, 0.25),
+            (1000, 0.5),
+            (1200, 1.0),
+            (1300, 1.0),
+        ] {
+            let ramp = waits(1).ramp(Interval::from_micros(micros));
+            assert!((ramp - share).abs() < 1e-12, "{micros}: {ramp}");
+        }
+        assert!(waits(0).ramp(Interval::from_millis(9)).abs() < 1e-12);
+    }
+
+    /// RFC 9332, appendix A.1: the controller takes the longer delay of the two queues.
+    #[test]
+    fn delay_of_l4s_packets_raises_the_base_probability() {
+        let mut queue = waits(2);
+        queue.run(at(16));
+        let expected = 0.16 * (0.016 - 0.015) + 3.2 * 0.016;
+        assert!((queue.base - expected).abs() < 1e-12, "{}", queue.base);
+    }
+}

@@ -402,4 +402,92 @@ mod tests {
         assert_eq!(drops.len(), 1);
         assert_eq!(queue.queued().0, 0);
     }
+
+    /// DRR (Shreedhar and Varghese 1995): a turn adds a quantum to what is left of the last one.
+    #[test]
+    fn bytes_beyond_a_turn_are_missing_in_the_next_one() {
+        let mut queue = fair(FairQueue::Plain, 1000, false);
+        for flow in [1, 1, 1, 2, 2, 2] {
+            put(&mut queue, flow, 1500);
+        }
+        let place = queue.place(1) as usize;
+        let deficits: Vec<_> = std::iter::from_fn(|| {
+            take(&mut queue)?;
+            Some(queue.flows[place].deficit)
+        })
+        .collect();
+        // 1000 - 1500, then a turn more while flow 2 sends, then 500 - 1500.
+        assert_eq!(deficits[..3], [-500, 500, -1000]);
+    }
+
+    const COBALT: CobaltConfig = CobaltConfig {
+        target: Interval::from_millis(5),
+        interval: Interval::from_millis(100),
+        packet_time: Interval::from_millis(1),
+        ecn: true,
+    };
+
+    fn cobalt(queue: &Fair, flow: u64) -> Cobalt {
+        match queue.flows[queue.place(flow) as usize].law {
+            Law::Cobalt(cobalt) => cobalt,
+            ref other => panic!("{other:?}"),
+        }
+    }
+
+    /// BLUE of a queue goes up by 1/256 when the queue overflows, and down by 1/4096 when the queue
+    /// is empty.
+    #[test]
+    fn blue_follows_overflows_and_empty_queues() {
+        let mut queue = fair(FairQueue::Cobalt(COBALT), 1514, true);
+        queue.limit = QueueLimit::Packets(2);
+        let mut drops = Vec::new();
+        for number in 0..3 {
+            let waiting = packet(number, 1500, 1, at(10), Ecn::NotEct);
+            queue.enqueue(at(10), waiting, &mut drops);
+        }
+        assert_eq!(drops.len(), 1);
+        assert!((cobalt(&queue, 1).blue - 1.0 / 256.0).abs() < 1e-12);
+        while queue.dequeue(at(20), &mut drops).is_some() {}
+        let expected = 1.0 / 256.0 - 1.0 / 4096.0;
+        assert!((cobalt(&queue, 1).blue - expected).abs() < 1e-12);
+    }
+
+    /// A queue stands above two packets of each busy flow, and new flows are busy, too.
+    #[test]
+    fn new_flows_are_busy_flows() {
+        for (flows, stands) in [(2, true), (6, false)] {
+            let mut queue = fair(FairQueue::Cobalt(COBALT), 1514, true);
+            (1..=flows).for_each(|flow| put(&mut queue, flow, 1500));
+            queue.dequeue(at(8), &mut Vec::new()).expect("waits");
+            assert_eq!(cobalt(&queue, 1).count > 0, stands, "{flows}");
+        }
+    }
+
+    /// RFC 8033, 5.1: each queue marks up to 10 %, and drops above.
+    #[test]
+    fn queues_under_pie_mark_up_to_ten_percent() {
+        let config = PieConfig {
+            target: Interval::ZERO,
+            burst: Interval::ZERO,
+            update: Interval::from_secs(1000),
+            ..PieConfig::default()
+        };
+        for (probability, marks) in [(0.1, true), (0.11, false)] {
+            let mut queue = fair(FairQueue::Pie(config), 1514, true);
+            let place = queue.place(1) as usize;
+            if let Law::Pie(controller) = &mut queue.flows[place].law {
+                controller.probability = probability;
+            }
+            let (mut drops, mut marked) = (Vec::new(), 0);
+            for number in 0..200 {
+                let waiting = packet(number, 1500, 1, at(0), Ecn::Ect0);
+                marked += u32::from(queue.enqueue(at(0), waiting, &mut drops) == Some(true));
+            }
+            assert_eq!(
+                (marked > 0, drops.is_empty()),
+                (marks, marks),
+                "{probability}"
+            );
+        }
+    }
 }

@@ -310,4 +310,35 @@ mod tests {
             );
         }
     }
+
+    /// RFC 8033, 4.2: an update takes `T_UPDATE` from the burst. Only a queue whose last two delays
+    /// are below half of the target has a whole burst again.
+    #[test]
+    fn burst_falls_by_an_update_until_the_queue_is_calm() {
+        for (delay, previous, left) in [(15, 15, 140), (0, 10, 140), (10, 0, 140), (0, 7, 150)] {
+            let config = PieConfig {
+                update: Interval::from_millis(10),
+                alpha: 10.0,
+                beta: 0.0,
+                ..PieConfig::default()
+            };
+            let mut controller = Controller::new(&config);
+            controller.delay = Interval::from_millis(delay);
+            controller.previous = Interval::from_millis(previous);
+            controller.update(&config);
+            assert!(controller.probability.abs() < 1e-12);
+            assert_eq!(
+                controller.burst,
+                Interval::from_millis(left),
+                "{delay} {previous}"
+            );
+        }
+    }
+
+    #[test]
+    fn idle_queue_without_its_burst_gets_it_back() {
+        let (config, mut controller) = controller(0.0);
+        controller.run(&config, Instant::ZERO + config.update);
+        assert_eq!(controller.burst, config.burst);
+    }
 }

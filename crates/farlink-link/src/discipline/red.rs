@@ -252,4 +252,18 @@ mod tests {
             assert!((got - after).abs() < 1e-12, "{mean} {before}: {got}");
         }
     }
+
+    /// Floyd and Jacobson 1993, figure 2: the count is -1 below the lower threshold, so the first
+    /// packet above it has the count 0.
+    #[test]
+    fn count_begins_at_the_first_packet_above_the_lower_threshold() {
+        let mut queue = Red::new(red_config(), QueueLimit::Unlimited, random());
+        queue.count = Some(7);
+        assert_eq!((queue.decide(), queue.count), (Decision::Accept, None));
+        queue.mean = queue.config.min;
+        for count in 0..3 {
+            assert_eq!(queue.decide(), Decision::Accept);
+            assert_eq!(queue.count, Some(count));
+        }
+    }
 }

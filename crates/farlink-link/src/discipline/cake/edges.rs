@@ -314,3 +314,19 @@ fn drained_queue_has_neither_loads_nor_bytes() {
     let nines = left.iter().filter(|(_, waiting)| waiting.flow == 9).count();
     assert!(nines.abs_diff(15) <= 1, "{nines}");
 }
+
+/// A tin without packets gets its weight when the turn passes it, once (`sch_cake.c`: `tin_deficit`).
+#[test]
+fn turn_that_passes_an_idle_tin_leaves_its_weight() {
+    let config = CakeConfig {
+        tins: Tins::Diffserv4,
+        ..PLAIN
+    };
+    let mut queue = cake(config);
+    for number in 0..3 {
+        put(&mut queue, plain(number, 100, 1), of_class(46));
+    }
+    serve(&mut queue, at(0), 3);
+    let deficits: Vec<_> = queue.tins.iter().map(|tin| tin.deficit).collect();
+    assert_eq!(deficits[..3], [1024, 64, 512]);
+}

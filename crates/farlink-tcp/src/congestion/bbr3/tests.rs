@@ -4,6 +4,7 @@ use crate::congestion::Setting;
 use crate::rto::RttEstimator;
 
 mod linux;
+mod model;
 
 const MSS: u64 = 1000;
 /// Bottleneck rate (bytes per second) and RTT of most tests: a BDP of 100 segments.
