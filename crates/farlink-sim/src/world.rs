@@ -172,6 +172,8 @@ pub(crate) struct FlowHot {
     pub(crate) dscp: Dscp,
     /// Set if the program opens several connections in turn.
     pub(crate) reopens: bool,
+    /// Set if an end joins arriving segments (GRO).
+    pub(crate) joins: bool,
     /// Number of ends that still expect data; the flow is complete at 0.
     pub(crate) ends_pending: u8,
 }

@@ -62,6 +62,7 @@ const KEYS: &[Key] = &[
     ("pacing_ca_ratio", &[("pacing", "true")], &["0.8"]),
     ("reassembly", &[], &["false", "true"]),
     ("delayed_ack", &[], &["off", "500 ms"]),
+    ("gro", &[], &["1 ms"]),
     ("ack_every", &[], &["5"]),
     ("ack_heartbeat", &[], &["true"]),
     ("ack_quick", &[], &["16"]),

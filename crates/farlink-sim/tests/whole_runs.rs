@@ -26,6 +26,7 @@ mod ecn;
 mod fast_open;
 mod fec;
 mod fragments;
+mod gro;
 mod half_duplex;
 mod handoff;
 mod header_compression;

@@ -26,6 +26,7 @@ mod ecn;
 mod fast_open;
 mod flight;
 mod ip;
+mod join;
 pub mod key;
 mod limit;
 mod maybe;

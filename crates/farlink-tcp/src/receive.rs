@@ -562,6 +562,19 @@ impl Receiver {
         }
     }
 
+    /// Returns the number of coming data segments whose ACKs are not delayed.
+    pub(crate) fn quick(&self) -> u32 {
+        self.quick
+    }
+
+    /// Counts segments that were joined as one of the ACKs that are not delayed. `before` is
+    /// [`Self::quick`] before them.
+    pub(crate) fn count_joined(&mut self, before: u32) {
+        if self.quick < before {
+            self.quick = before - 1;
+        }
+    }
+
     /// Counts one more segment whose acknowledgment is delayed.
     #[inline(always)] // called for each data segment
     fn delay_ack(&mut self, now: Instant, timers: &mut Timers) {

@@ -16,6 +16,8 @@ pub(crate) enum Timer {
     FinWait2,
     /// Sends a keep-alive probe to an idle peer, or aborts the connection (RFC 9293, 3.8.4).
     KeepAlive,
+    /// Processes the segments that wait to be joined.
+    Join,
     /// Sends a delayed ACK (RFC 9293, 3.8.6.3).
     DelayedAck,
     /// Sends the next segment that pacing delays.
@@ -36,10 +38,11 @@ pub(crate) enum Timer {
 
 impl Timer {
     /// All timers, in order.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::User,
         Self::FinWait2,
         Self::KeepAlive,
+        Self::Join,
         Self::DelayedAck,
         Self::Pacing,
         Self::Dummy,
@@ -185,9 +188,9 @@ mod tests {
         assert!(!timers.pop_due(Timer::User, at(99)));
         assert!(timers.pop_due(Timer::User, at(100)) && !timers.runs(Timer::User));
         timers.stop(Timer::TimeWait);
-        assert_eq!(timers.next(), Some(at(91)));
+        assert_eq!(timers.next(), Some(at(90)));
         timers.stop(Timer::Persist);
-        assert_eq!(timers.next_before(at(92)), None);
+        assert_eq!(timers.next_before(at(91)), None);
         assert_eq!(timers.next_before(Instant::MAX), timers.next());
         timers.set(Timer::Persist, at(50));
         assert_eq!(timers.next_before(at(60)), Some(at(50)));

@@ -49,6 +49,7 @@ pub(super) fn add(
             ip: Ip::new(flow.ip, flow.dont_fragment),
             dscp: flow.dscp,
             reopens: program.reopens(),
+            joins: tcps.0.receiver.gro.or(tcps.1.receiver.gro).is_some(),
             ends_pending: program.completions(),
         });
         let id = world.flows.push(FlowState {

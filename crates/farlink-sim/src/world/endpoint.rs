@@ -33,6 +33,10 @@ impl World {
             return;
         }
         let end = end_of(flow, from_opener, hot.sender_opens).other();
+        if hot.joins {
+            self.process_joining(number, end);
+            return;
+        }
         let mut receiver = &mut self.ends[end];
         let mut fresh = false;
         if receiver.live {
@@ -62,6 +66,35 @@ impl World {
         self.transmit_all(end);
     }
 
+    /// Passes an arriving segment to an end of a flow that joins segments.
+    #[cold]
+    #[inline(never)]
+    fn process_joining(&mut self, number: PacketId, end: EndId) {
+        let receiver = &mut self.ends[end];
+        if let (true, Some(segment)) = (receiver.live, self.packets[number].tcp()) {
+            receiver.conn.on_segment(self.now, segment);
+        }
+        self.packets.release(number);
+        self.count_joined(end);
+        self.serve(end);
+    }
+
+    /// Counts the new data that an end has joined.
+    #[cold]
+    #[inline(never)]
+    fn count_joined(&mut self, end: EndId) {
+        let joined = self.ends[end].conn.drain_joined();
+        if end.side() != Side::To {
+            return;
+        }
+        for (seq, len) in joined {
+            let place = self.ends[end].conn.received_position(seq);
+            let seq = self.ends[end.other()].isn.at(place.unwrap_or_default());
+            let transit = &mut self.counters[end.flow()].transit;
+            transit.arrived(seq, len, self.now);
+        }
+    }
+
     /// Handles the timer of an endpoint. A stale event, whose time is not `scheduled`, is ignored.
     #[inline]
     pub(super) fn timer(&mut self, end: EndId) {
@@ -72,6 +105,9 @@ impl World {
         e.scheduled = Instant::MAX;
         if e.conn.next_timeout().is_some_and(|at| at <= self.now) {
             e.conn.on_timeout(self.now);
+            if e.conn.joins_segments() {
+                self.count_joined(end);
+            }
         }
         self.serve(end);
     }

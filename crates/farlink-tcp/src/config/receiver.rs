@@ -34,6 +34,9 @@ pub struct ReceiverConfig {
     pub delay_dup_acks: bool,
     /// Reply to dummy segments.
     pub dummies: DummyReply,
+    /// Time that a segment waits for the one after it, to be joined with it (GRO); `None` joins no
+    /// segments.
+    pub gro: Option<Interval>,
 }
 
 impl Default for ReceiverConfig {
@@ -51,6 +54,7 @@ impl Default for ReceiverConfig {
             delay_gap_fill: false,
             delay_dup_acks: false,
             dummies: DummyReply::Echo,
+            gro: None,
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::accecn::Negotiation;
 use crate::clock::Clock;
-use crate::config::EcnConfig;
+use crate::config::Config;
+use crate::join::Joining;
 use crate::limit::Limit;
 use crate::phase::Phase;
 use crate::time::Instant;
@@ -24,15 +25,18 @@ pub(super) struct Clocks {
     pub(super) challenge_at: Instant,
     /// Negotiation of ECN, and counters of marks.
     pub(super) ecn: Negotiation,
+    /// Segments that wait to be joined, if that is configured.
+    pub(super) joining: Option<Box<Joining>>,
 }
 
 impl Clocks {
-    pub(super) fn new(ecn: EcnConfig) -> Self {
+    pub(super) fn new(config: &Config) -> Self {
         Self {
             phase: Clock::default(),
             limit: Clock::default(),
             challenge_at: Instant::ZERO,
-            ecn: Negotiation::new(ecn),
+            ecn: Negotiation::new(config.ecn),
+            joining: Joining::new(config.receiver.gro),
         }
     }
 }

@@ -34,6 +34,14 @@ impl Connection {
     #[inline(never)]
     fn process_segment(&mut self, now: Instant, segment: &Segment) {
         self.idle = false;
+        if self.clocks.joining.is_none() || !self.holds_back(now, segment) {
+            self.process_single(now, segment);
+        }
+    }
+
+    /// Processes a segment that is not held back.
+    #[inline(always)] // like `process_segment`
+    pub(super) fn process_single(&mut self, now: Instant, segment: &Segment) {
         match self.state {
             State::Closed => self.reply = reset_for(segment).map(Box::new),
             State::Listen => self.on_listen(now, segment),

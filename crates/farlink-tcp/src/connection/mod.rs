@@ -17,6 +17,7 @@ mod dummy;
 mod fast;
 mod fast_open;
 mod input;
+mod join;
 mod lifetime;
 mod marks;
 mod notice;
@@ -166,7 +167,7 @@ impl Connection {
             events: Events::default(),
             recorder: Recorder::default(),
             sender_state: SenderState::default(),
-            clocks: Box::new(Clocks::new(config.ecn)),
+            clocks: Box::new(Clocks::new(&config)),
             read_shut: false,
             lifetime: Lifetime::new(&config),
             fast_open: Opening::new(&config),

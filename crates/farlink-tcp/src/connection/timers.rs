@@ -26,6 +26,7 @@ impl Connection {
         match timer {
             Timer::User | Timer::FinWait2 => self.end(now, CloseReason::TimedOut),
             Timer::KeepAlive => self.on_keepalive(now),
+            Timer::Join => self.release_joined(now),
             Timer::DelayedAck => self.rx.acknowledge_now(Reason::DelayedAck),
             // Segments that these timers delayed may be sent now.
             Timer::Pacing | Timer::Dummy => {}

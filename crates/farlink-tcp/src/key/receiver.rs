@@ -145,6 +145,18 @@ keys! {
         get |c| delays(c).then_some(delayed(c.receiver.delay_dup_acks));
         set |c, v| c.receiver.delay_dup_acks = v == delayed(true);
     }, needs DELAYED;
+    /// Generic receive offload: time that a data segment waits for the one that continues it, as
+    /// with the interrupt coalescing or `gro_flush_timeout` of a host. Joined segments reach TCP at
+    /// one instant, and are acknowledged together. A joined packet has at most 64 KiB. It ends at a
+    /// segment that is shorter, has PSH or FIN, or has other flags, options or ECN (Linux:
+    /// `tcp_gro_receive`). Kernels in an emulation have their own.
+    gro: Kind::Or(&[OFF], &Kind::Time(Interval::from_nanos(1), Interval::from_secs(1))) => {
+        get |c| Some(c.receiver.gro.map_or(Value::Choice(OFF.0), Value::Time));
+        set |c, v| c.receiver.gro = match v {
+            Value::Choice(_) => None,
+            hold => Some(Interval::of(hold)),
+        };
+    };
     /// Receiver's reply to dummy segments, which TCP-Peach sends.
     dummies: Kind::Choice(DUMMIES) => {
         get |c| congestion::sends_dummies(&c.congestion).then_some(c.receiver.dummies.value());

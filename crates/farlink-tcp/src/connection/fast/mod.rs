@@ -16,6 +16,7 @@ impl Connection {
     pub(super) fn can_predict(&self) -> bool {
         self.tx.streams()
             && self.lifetime.is_none()
+            && self.clocks.joining.is_none()
             && !self.general_only
             && !self.clocks.ecn.sees_every_segment()
     }
