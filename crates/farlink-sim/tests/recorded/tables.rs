@@ -65,6 +65,7 @@ pub(crate) const TCP: &[(&str, &str)] = &[
     ("loss", "reassembly=false sack=false recovery=go-back-n"),
     ("loss", "delayed_ack=off"),
     ("loss", "delayed_ack='500 ms' ack_every=5"),
+    ("loss", "gro='5 ms'"),
     ("loss", "ack_heartbeat=true"),
     ("queue", "ack_quick=16"),
     ("loss", "ack_gap_fill=delayed dup_acks=delayed"),
