@@ -50,7 +50,8 @@ def grid(interval: float, first: float, until: float) -> list[float]:
 def boundaries(scenario: Mapping[str, Any], until: float) -> list[float]:
     """Return the times (s) before `until` at which a path of the scenario changes.
 
-    Changes are those of `reconfiguration`, and of the column `phase` in the text of a trace.
+    Changes are those of `reconfiguration`, of routes with a start, and of the column `phase` in the
+    text of a trace.
 
     Raises
     ------
@@ -108,26 +109,36 @@ class _Trace:
 
 
 def _sources(scenario: Mapping[str, Any]) -> list[_Trace | tuple[float, float]]:
-    """Return the sources of changes: traces, or interval and first change of `reconfiguration`."""
+    """Return the sources of changes: traces, routes, or interval and first of `reconfiguration`."""
     sources: list[_Trace | tuple[float, float]] = []
+    for where, key, table in _stages(scenario):
+        if key in _TRACES and isinstance(table, Mapping):
+            sources += _of_trace(table, where)
+        elif key == "reconfiguration":
+            interval = _seconds(table.get("interval", _INTERVAL))
+            sources.append((interval, _seconds(table.get("first", _FIRST))))
+    starts = {_seconds(route.get("start", "0 s")) for route in scenario.get("routes") or ()}
+    if starts - {0.0}:
+        sources.append(_Trace(sorted(starts - {0.0}), 0.0, None))
+    if not sources:
+        raise ScenarioError(
+            f"{scenario.get('name')}: no change of a path is known (a trace with the column phase, "
+            'reconfiguration, or routes with start); write an interval, such as --phases "15 s"'
+        )
+    return sources
+
+
+def _stages(scenario: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Yield place, key and value of each key of a direction, and of each stage of its channel."""
     for link in scenario["links"]:
         for direction in ("down", "up"):
             part = link.get(direction) or {}
             channel = part.get("channel") or {}
-            for key in _TRACES:
-                trace = part.get(key) if key in part else channel.get(key)
-                if isinstance(trace, Mapping):
-                    where = f"{link.get('name')}.{direction}.{key}"
-                    sources += _of_trace(trace, where)
-            if change := channel.get("reconfiguration"):
-                interval = _seconds(change.get("interval", _INTERVAL))
-                sources.append((interval, _seconds(change.get("first", _FIRST))))
-    if not sources:
-        raise ScenarioError(
-            f"{scenario.get('name')}: no change of a path is known (a trace with the column phase, "
-            'or reconfiguration); write an interval, such as --phases "15 s"'
-        )
-    return sources
+            # The channel is a table, or a list of tables.
+            tables = [part, *(channel if isinstance(channel, list) else [channel])]
+            for table in tables:
+                for key, value in table.items():
+                    yield f"{link.get('name')}.{direction}.{key}", key, value
 
 
 def _of_trace(trace: Mapping[str, Any], where: str) -> list[_Trace]:

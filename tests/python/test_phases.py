@@ -156,6 +156,18 @@ def test_changes_follow_repeats_and_offsets_of_a_trace() -> None:
     assert phases.boundaries(_scenario(data=later), 3.0) == [0.9]
 
 
+def test_changes_of_routes_and_of_a_channel_in_stages_count() -> None:
+    scenario = _scenario(data=ROWS)
+    channel = scenario["links"][0]["down"]["channel"]
+    scenario["links"][0]["down"]["channel"] = [{"loss": 0.1}, channel]
+    scenario["routes"] = [
+        {"at": "a", "to": "b", "via": "c"},
+        {"at": "a", "to": "b", "via": "d", "start": "2500 ms"},
+    ]
+    assert phases.boundaries(scenario, 3.0) == [1.0, 2.5]
+    assert phases.boundaries(scenario, 2.0) == [1.0]
+
+
 def test_unknown_changes_are_refused_in_a_line() -> None:
     with pytest.raises(ScenarioError, match="no change of a path is known"):
         phases.boundaries(_scenario(data="time (s),delay (ms)\n0,1\n1,2\n"), 3.0)
