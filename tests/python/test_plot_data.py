@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from farlink.plot.curves import Curve, look, together
-from farlink.plot.data import Columns, envelope, step_at, thinned, total, within
+from farlink.plot.data import Columns, envelope, scattered, step_at, thinned, total, within
 
 
 def test_lines_get_one_point_beyond_each_side() -> None:
@@ -124,3 +124,43 @@ def test_a_line_before_and_beyond_the_limits_is_thinned_to_their_columns() -> No
     seen = thinned(time, np.sin(time), (4_000, 4_100), 10)
     assert {0, 9_999} <= set(seen.tolist())
     assert len(seen) <= 4 * 11
+
+
+def test_scattered_points_keep_every_cell_and_each_extreme_of_a_column() -> None:
+    random = np.random.default_rng(5)
+    time = np.sort(random.uniform(0, 10, 1_000_000))
+    value = random.exponential(1.0, len(time))
+    value[[123_456, 777_777]] = 50.0, -3.0
+    columns, rows = 600, 300
+    kept = scattered(time, [value], (0.0, 10.0), (columns, rows))
+    assert 4 * columns < len(kept) < columns * rows
+    assert {123_456, 777_777} <= set(kept.tolist())
+    column = np.floor(time / 10 * columns).astype(int)
+    for extreme in (np.minimum, np.maximum):
+        before = extreme.reduceat(value, np.searchsorted(column, np.arange(columns)))
+        after = extreme.reduceat(value[kept], np.searchsorted(column[kept], np.arange(columns)))
+        assert (before == after).all()
+    row = np.floor((value + 3) / 53 * rows).astype(int)
+    cells = column * (rows + 1) + row
+    assert set(cells.tolist()) == set(cells[kept].tolist())
+
+
+def test_scattered_bars_differ_if_either_end_does() -> None:
+    time = np.linspace(0.0, 1.0, 10_000)
+    low = np.zeros(10_000)
+    high = np.where(np.arange(10_000) % 2 == 0, 1.0, 2.0)
+    kept = scattered(time, [low, high], (0.0, 1.0), (100, 10))
+    assert len(kept) < 600
+    column = np.minimum((time[kept] * 100).astype(int), 99)
+    for at in range(100):
+        assert set(high[kept][column == at]) == {1.0, 2.0}
+
+
+def test_few_points_and_points_without_height_are_kept() -> None:
+    few = np.linspace(0.0, 1.0, 40)
+    assert len(scattered(few, [few], (0.0, 1.0), (10, 10))) == 40
+    time = np.linspace(0.0, 1.0, 1000)
+    nothing = np.full(1000, np.nan)
+    assert 10 <= len(scattered(time, [nothing], (0.0, 1.0), (10, 10))) < 40
+    same = np.ones(1000)
+    assert len(scattered(time, [same], (0.0, 1.0), (10, 10))) < 40

@@ -8,7 +8,16 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Array", "Columns", "envelope", "step_at", "thinned", "total", "within"]
+__all__ = [
+    "Array",
+    "Columns",
+    "envelope",
+    "scattered",
+    "step_at",
+    "thinned",
+    "total",
+    "within",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -112,6 +121,35 @@ def thinned(time: Array, value: Array, limits: tuple[float, float], columns: int
         kept[places[np.diff(column, prepend=-1) > 0]] = True
     gaps = np.flatnonzero(there[1:] != there[:-1])
     kept[gaps] = kept[gaps + 1] = True
+    return np.flatnonzero(kept)
+
+
+def scattered(
+    time: Array, values: Sequence[Array], limits: tuple[float, float], cells: tuple[int, int]
+) -> Array:
+    """Return the indices of points that suffice to draw the same cloud of points or bars.
+
+    `time` is sorted, and a point has one or more heights, `values`. `cells` has the columns and
+    rows of a grid over `limits` and the range of the heights. Of points whose heights are in the
+    same cells the result has the first. In each column it also has the smallest and largest point
+    of each height, and no height is without its extremes.
+    """
+    columns, rows = cells
+    if len(time) <= 4 * columns:
+        return np.arange(len(time))
+    width = (limits[1] - limits[0]) / columns
+    cell = np.floor((time - limits[0]) / width).astype(np.int64)
+    for value in values:
+        known = value[np.isfinite(value)]
+        low, high = float(known.min(initial=np.inf)), float(known.max(initial=-np.inf))
+        scale = rows / (high - low) if high > low else 0.0
+        place = np.where(np.isfinite(value), (value - low) * scale, -1.0)
+        cell = cell * (rows + 2) + np.floor(place).astype(np.int64) + 1
+    _, first = np.unique(cell, return_index=True)
+    kept = np.zeros(len(time), dtype=bool)
+    kept[first] = True
+    for value in values:
+        kept[thinned(time, value, limits, columns)] = True
     return np.flatnonzero(kept)
 
 

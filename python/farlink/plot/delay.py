@@ -9,7 +9,8 @@ from matplotlib.lines import Line2D
 
 from farlink.errors import ScenarioError
 from farlink.plot.curves import look
-from farlink.plot.sheet import styled
+from farlink.plot.data import scattered
+from farlink.plot.sheet import raster, styled
 from farlink.plot.style import (
     LOSS,
     RASTER_ABOVE,
@@ -58,14 +59,15 @@ def draw_delay(view: View, tcp: Sequence[str]) -> Figure:
         # The flow with the most points is drawn first, so that it does not cover the others.
         for flow, (style, arrived) in sorted(points.items(), key=lambda of: -len(of[1][1])):
             few = len(flows) > 1 and len(arrived) * len(flows) < _FEW_POINTS
+            seen = scattered(arrived["time"], [arrived["delay"]], limits, raster())
             ax.plot(
-                arrived["time"],
-                arrived["delay"],
+                arrived["time"][seen],
+                arrived["delay"][seen],
                 style.marker if few else ".",
                 color=style.colour,
                 ms=3 if few else 2,
                 mew=0,
-                rasterized=len(arrived) > RASTER_ABOVE,
+                rasterized=len(seen) > RASTER_ABOVE,
             )
             named[flow if len(flows) > 1 else "delay"] = Line2D(
                 [], [], ls="", marker=style.marker if few else ".", color=style.colour, ms=6, mew=0

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from farlink.plot import data
 from farlink.plot.curves import Curve, colour, draw_curves, look, of_tcp
 from farlink.plot.data import Array, Columns
-from farlink.plot.sheet import bold, halo, points, share_of_page, sheet, strokes, styled
+from farlink.plot.sheet import bold, halo, points, raster, share_of_page, sheet, strokes, styled
 from farlink.plot.style import (
     ACK,
     DATA,
@@ -317,9 +317,19 @@ def _bars(axes: "Axes", segments: Columns, legend: _Legend) -> None:
         share = part["len"].max() / (top - bottom)
         if share < 1 / 250 and shade == DATA:
             # A line through the bars, which are less than a pixel tall.
-            axes.plot(part["time"], ends, color=shade, lw=0.6, zorder=2, drawstyle="steps-post")
+            seen = data.thinned(part["time"], ends, axes.get_xlim(), strokes())
+            axes.plot(
+                part["time"][seen],
+                ends[seen],
+                color=shade,
+                lw=0.6,
+                zorder=2,
+                drawstyle="steps-post",
+            )
         if share > 1 / 110:
-            times, heights = np.tile(part["time"], 2), np.concatenate([part["seq"], ends])
+            seen = data.scattered(part["time"], [part["seq"], ends], axes.get_xlim(), raster())
+            times = np.tile(part["time"][seen], 2)
+            heights = np.concatenate([part["seq"][seen], ends[seen]])
             axes.plot(times, heights, "_", color=shade, ms=2.6, mew=0.7, zorder=2.5)
         if shade == LOSS and len(part) <= _MOST_LETTERS:
             letters(axes, part["time"], ends)
@@ -436,6 +446,8 @@ def _lane(axes: "Axes", times: Array, height: float, shade: str) -> Line2D:
 def _vertical(
     axes: "Axes", time: Array, low: Array, high: Array, shade: str, width: float
 ) -> LineCollection:
+    seen = data.scattered(time, [low, high], axes.get_xlim(), raster())
+    time, low, high = time[seen], low[seen], high[seen]
     ends = np.stack([low, high], axis=1)
     lines = np.stack([np.stack([time, time], axis=1), ends], axis=2)
     collection = LineCollection(

@@ -27,6 +27,7 @@ __all__ = [
     "grow",
     "halo",
     "points",
+    "raster",
     "share_of_page",
     "sheet",
     "sheet_of",
@@ -184,6 +185,11 @@ def width() -> float:
 def strokes() -> int:
     """Return the width of the sheet in thinnest lines (two pixels of a PNG each)."""
     return round(_SHEET.get().width * DPI / 2)
+
+
+def raster() -> tuple[int, int]:
+    """Return the columns and rows of a grid with the pixels of a PNG of the sheet as columns."""
+    return 2 * strokes(), strokes()
 
 
 def share_of_page() -> float:
