@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from farlink import _farlink, source, units
+from farlink.advice import moving
 from farlink.errors import ScenarioError
 
 __all__ = [
@@ -89,6 +90,7 @@ def bottleneck(tree: Mapping[str, Any]) -> Bottleneck:
     for place, direction in way:
         item = tree["links"][place][direction]
         delay += units.parse_time(item.get("delay")) or 0.0
+        delay += moving.extra_delay(tree, place, direction)
         rate, bounds = units.parse_rate(item.get("rate")), None
         if item.get("rate_trace") is not None:
             rate, *ends = _traced(tree, place, direction)
@@ -125,20 +127,36 @@ def _traced(tree: Mapping[str, Any], place: int, direction: str) -> list[float]:
 
 
 def anywhere(tree: Mapping[str, Any]) -> dict[str, str]:
-    """Return overrides that start each run at a random position of every rate trace.
+    """Return overrides that start each run at a random position of every trace.
 
     Without a random offset, all runs would begin at the first row, and meet the same rain storm.
+    Traces of delay and loss that do not repeat keep their times if the rate is constant.
     """
-    table = {}
+    table: dict[str, str] = {}
     for place, link in enumerate(tree["links"]):
         for direction in ("down", "up"):
-            trace = (link.get(direction) or {}).get("rate_trace")
-            if not isinstance(trace, Mapping) or trace.get("random_offset") or trace.get("offset"):
-                continue
-            base = f"links.{place}.{direction}.rate_trace"
-            if "," in str(trace.get("data", "")).splitlines()[0]:
-                table[f"{base}.repeat"] = "true"
-            table[f"{base}.random_offset"] = "true"
+            item = link.get(direction) or {}
+            moved = _moved(item.get("rate_trace"), f"links.{place}.{direction}.rate_trace")
+            table |= moved
+            channel = item.get("channel") or {}
+            base = f"links.{place}.{direction}.channel"
+            stages = enumerate(channel) if isinstance(channel, list) else [(None, channel)]
+            for number, stage in stages:
+                where = base if number is None else f"{base}.{number}"
+                for key in ("delay_trace", "loss_trace"):
+                    # Rate, delay and loss of a moment stay together.
+                    if moved or (stage.get(key) or {}).get("repeat"):
+                        table |= _moved(stage.get(key), f"{where}.{key}")
+    return table
+
+
+def _moved(trace: object, path: str) -> dict[str, str]:
+    """Return overrides that start a run at a random position of a trace."""
+    if not isinstance(trace, Mapping) or trace.get("random_offset") or trace.get("offset"):
+        return {}
+    table = {f"{path}.random_offset": "true"}
+    if "," in str(trace.get("data", "")).splitlines()[0]:
+        table[f"{path}.repeat"] = "true"
     return table
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from farlink import api, limits, source, units
+from farlink.advice import moving
 from farlink.advice.answer import Advice, Beside, Option, SizeResult
 from farlink.advice.path import (
     Size,
@@ -150,6 +151,7 @@ class Advisor:
         first = Point.of(self.given, overrides=self.overrides, seed=self.seed)
         if not any(first.scenario["resolved_tcp"]):
             raise ScenarioError("advise is for TCP: the scenario has no flow over it")
+        self.tree_given = first.scenario
         if changes := anywhere(first.scenario):
             self.overrides |= changes
             first = Point.of(self.given, overrides=self.overrides, seed=self.seed)
@@ -391,6 +393,7 @@ class Advisor:
     def _with(self, tree: Mapping[str, Any]) -> Any:  # noqa: ANN401 (an iterator)
         yield from with_arq(tree, self.path)
         yield from with_proxy(tree, self.path)
+        yield from moving.with_path(tree)
 
     def _sizes(
         self,
@@ -556,9 +559,11 @@ class Advisor:
             lines.append("Nothing on this path is random: all runs of a setting are the same.")
         if self.begins_anywhere:
             lines.append(
-                "Each run begins at a place of its own in the trace of rates (random_offset), "
-                "which begins again at its end."
+                "Each run begins at a place of its own in its traces (random_offset), "
+                "which begin again at their end."
             )
+        if changes := moving.note(self.tree_given):
+            lines.append(changes)
         lines += [f"Not simulated: {item}" for item in self.refused]
         return tuple(lines)
 
