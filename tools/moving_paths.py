@@ -82,8 +82,12 @@ def section(
 def table() -> str:
     """Return the tables of all paths."""
     duration = {"flows.0.duration": DURATION}
+    # A gap longer than the fall of the delay would let no packet overtake.
+    change = {"delay": ["0 ms", "40 ms"], "interruption_time": "0 s", "keep_order": False}
     overtaking = {
-        f"links.0.{way}.channel.reconfiguration.keep_order": False for way in ("down", "up")
+        f"links.0.{way}.channel.reconfiguration.{key}": value
+        for way in ("down", "up")
+        for key, value in change.items()
     }
     paths: Sequence[tuple[str, str | dict[str, Any], dict[str, object]]] = (
         (
@@ -93,7 +97,11 @@ def table() -> str:
         ),
         ("OneWeb, `oneweb-ara2025`", "oneweb-ara2025", {}),
         ("Changes every 15 s in order, `leo-reconfiguration`", "leo-reconfiguration", {}),
-        ("The same with packets that overtake", "leo-reconfiguration", overtaking),
+        (
+            "The same without gaps, delays of 0 to 40 ms, and packets that overtake",
+            "leo-reconfiguration",
+            overtaking,
+        ),
         ("New York to London over 1,584 satellites, gaps of 100 ms", computed(), {}),
     )
     lines: list[str] = []

@@ -316,6 +316,12 @@ class Satellites:
             self._day = 2_451_545.0 + math.floor(since)
             self._fraction = since - math.floor(since)
 
+    @property
+    def begin(self) -> datetime:
+        """Time 0."""
+        days = timedelta(days=self._day - 2_451_545.0) + timedelta(days=self._fraction)
+        return datetime(2000, 1, 1, 12, tzinfo=UTC) + days
+
     def positions(self, which: Sequence[int] | None, seconds: "Array") -> "Array":
         """Return positions in km by satellite, time and axis; NaN where SGP4 has no solution."""
         import numpy as np
@@ -326,7 +332,7 @@ class Satellites:
         day = np.full(len(seconds), self._day)
         errors, teme, _ = SatrecArray(records).sgp4(day, fraction)
         teme[errors != 0] = np.nan
-        angle = _sidereal(self._day - 2_451_545.0 + fraction)
+        angle = sidereal(self._day - 2_451_545.0 + fraction)
         cos, sin = np.cos(angle), np.sin(angle)
         out: Array = np.empty(teme.shape, dtype=np.float64)
         out[..., 0] = cos * teme[..., 0] + sin * teme[..., 1]
@@ -335,7 +341,7 @@ class Satellites:
         return out
 
 
-def _sidereal(days: "Array") -> "Array":
+def sidereal(days: "Array") -> "Array":
     """Return Greenwich mean sidereal time in radians (Aoki and others 1982).
 
     `days` are days after J2000.

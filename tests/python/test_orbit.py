@@ -32,16 +32,16 @@ def test_the_example_is_what_walker_makes() -> None:
 
 def test_sidereal_time_is_that_of_the_almanac() -> None:
     # 280.46062 degrees at J2000.
-    result = math.degrees(float(orbit._sidereal(np.array([0.0]))[0]))
+    result = math.degrees(float(orbit.sidereal(np.array([0.0]))[0]))
     assert result == pytest.approx(280.46062, abs=1e-5)
     # The angle repeats after a sidereal day.
-    again = math.degrees(float(orbit._sidereal(np.array([86164.0905 / 86400]))[0]))
+    again = math.degrees(float(orbit.sidereal(np.array([86164.0905 / 86400]))[0]))
     assert again == pytest.approx(280.46062, abs=1e-4)
 
 
 def test_a_satellite_over_the_equator_stands_overhead() -> None:
     item = orbit.walker(altitude=780, inclination=0, planes=1, per_plane=1)
-    angle = math.degrees(float(orbit._sidereal(np.array([9496.5]))[0]))  # 2026-01-01
+    angle = math.degrees(float(orbit.sidereal(np.array([9496.5]))[0]))  # 2026-01-01
     below = orbit.Place(0.0, -angle)
     table = orbit.delay_trace(item, below, duration=1, step=1)
     assert table["elevation (deg)"][0] == pytest.approx(90, abs=1)

@@ -17,6 +17,7 @@ from farlink.views.recording import show
 __all__ = ["paths"]
 
 _WALKER = re.compile(r"walker:([\d.]+),([\d.]+),(\d+)x(\d+)(?:,(\d+))?(?:,([\d.]+))?")
+_Czml = Annotated[bool, declare("--czml", "Write constellation.czml, for CesiumJS, in --out.")]
 
 
 def paths(
@@ -24,7 +25,7 @@ def paths(
         str,
         typer.Argument(
             help="walker:ALTITUDE,INCLINATION,PLANESxSATELLITES[,F[,SPREAD]], or a file of "
-            "two-line elements, plane by plane, or `example`.",
+            "two-line elements or CZML (.czml), plane by plane, or `example`.",
             metavar="SHELL",
         ),
     ],
@@ -54,6 +55,7 @@ def paths(
     gap: Annotated[
         float, declare("--gap", "With --network: seconds without link at a handover.", "S")
     ] = 0.0,
+    czml: _Czml = False,
     plot: Annotated[
         bool, declare("--plot", "Draw maps, and the delay over time, as PNG and SVG in --out.")
     ] = False,
@@ -83,6 +85,8 @@ def paths(
     else:
         recordings.save(recording, out)
     show(recording, text.console(sys.stdout))
+    if czml:
+        _save_czml(satellites, path, ends, duration, out)
     if plot:
         _draw(satellites, path, out)
     text.line(f"wrote {out}; next: farlink run {out / 'scenario.toml'}")
@@ -122,6 +126,20 @@ def _save_network(
     networks.save(scenario, out)
 
 
+def _save_czml(
+    shell: constellation.Shell,
+    path: constellation.Path,
+    ends: tuple[orbit.Place, orbit.Place],
+    duration: float,
+    out: Path,
+) -> None:
+    names = {ends[0]: "server", ends[1]: "client"}
+    name = files.as_name(out.resolve().name)
+    written = constellation.czml(shell, [path], names, duration=duration, name=name)
+    files.write_text(out / "constellation.czml", written)
+    text.line(f"CZML: {out / 'constellation.czml'}")
+
+
 def _draw(shell: constellation.Shell, path: constellation.Path, out: Path) -> None:
     from farlink.plot.style import save
 
@@ -149,7 +167,10 @@ def _shell(written: str, planes: int | None) -> constellation.Shell:
         return constellation.Shell(orbit.example(), planes or 6, seam=False)
     if planes is None:
         raise ScenarioError(f"{written}: give the number of its planes with --planes")
-    return constellation.Shell(files.read_text(Path(written)), planes)
+    content = files.read_text(Path(written))
+    if written.endswith(".czml"):
+        return constellation.read_czml(content, planes)
+    return constellation.Shell(content, planes)
 
 
 def _place(option: str, written: str) -> orbit.Place:

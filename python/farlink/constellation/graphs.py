@@ -54,7 +54,7 @@ def graph(
     import numpy as np
 
     made = _networkx().Graph()
-    satellites = orbit.Satellites(orbit.read_tle(shell.elements), start)
+    satellites = shell.satellites(start)
     count = len(satellites.names)
     search = Search(shell, count, [], min_elevation, max_range, links=links)
     search.clear(satellites, clearance)

@@ -147,7 +147,7 @@ class _Builder:
     ) -> None:
         self.paths, self.names, self.rates, self.gap = paths, names, rates, gap
         self.step = paths[0].step
-        self.satellites = orbit.Satellites(orbit.read_tle(shell.elements), start)
+        self.satellites = shell.satellites(start)
         used = {int(n) for path in paths for nodes in path.satellites for n in nodes}
         self.used = sorted(used)
         if len(used) + len(names) > _MOST_NODES:

@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from farlink import orbit
 from farlink.constellation.ground import below
 from farlink.constellation.shells import Path, Shell
 from farlink.errors import ScenarioError
@@ -71,7 +70,7 @@ def picture(shell: Shell, path: Path, *, start: datetime | None = None) -> "Figu
 
     from farlink.plot.globe import Scene, draw_scene
 
-    satellites = orbit.Satellites(orbit.read_tle(shell.elements), start)
+    satellites = shell.satellites(start)
     count = len(satellites.names)
     places = [end for end in path.ends if not isinstance(end, str)]
     used = {node for nodes in path.satellites for node in nodes}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from farlink import orbit
 from farlink._farlink import least_paths
+from farlink.constellation.ephemeris import Ephemeris
 from farlink.errors import ScenarioError
 from farlink.orbit import LIGHT, Place
 
@@ -45,6 +46,14 @@ class Shell:
     """Places by which the link from the last plane to the first is ahead."""
     seam: bool = True
     """Links between the last plane and the first exist."""
+    ephemeris: Ephemeris | None = None
+    """Positions of the satellites; otherwise they follow from the elements."""
+
+    def satellites(self, start: datetime | None) -> orbit.Satellites | Ephemeris:
+        """Return the positions of the satellites, with another time 0 if `start` is given."""
+        if self.ephemeris is not None:
+            return self.ephemeris.starting(start)
+        return orbit.Satellites(orbit.read_tle(self.elements), start)
 
 
 def walker(
@@ -198,7 +207,7 @@ def paths(
     per = rows_of_choice(duration, step, interval)
     if clearance < 0:
         raise ScenarioError(f"clearance {clearance:g}; write 0 or more (km)")
-    satellites = orbit.Satellites(orbit.read_tle(shell.elements), start)
+    satellites = shell.satellites(start)
     search = Search(shell, len(satellites.names), pairs, min_elevation, max_range, links=links)
     rows = round(duration / step)
     search.clear(satellites, clearance)
@@ -248,7 +257,7 @@ class Search:
         self.max_range = math.inf if max_range is None else max_range
         self.longest = math.inf
 
-    def clear(self, satellites: orbit.Satellites, clearance: float) -> None:
+    def clear(self, satellites: orbit.Satellites | Ephemeris, clearance: float) -> None:
         """Set the longest link that keeps the clearance, for the mean height of the orbits."""
         import numpy as np
 
@@ -259,7 +268,9 @@ class Search:
             raise ScenarioError(f"clearance {clearance:g} km is above the orbits")
         self.longest = 2 * math.sqrt(radius**2 - low**2)
 
-    def run(self, satellites: orbit.Satellites, rows: int, step: float, per: int) -> list[Path]:
+    def run(
+        self, satellites: orbit.Satellites | Ephemeris, rows: int, step: float, per: int
+    ) -> list[Path]:
         """Return the paths of all pairs; `per` is the number of rows between two choices."""
         import numpy as np
 
