@@ -67,7 +67,17 @@ def test_the_file_of_the_certificate_is_that_of_the_servers() -> None:
     assert ssl.PEM_cert_to_DER_cert(text) == (crate / "certificate.der").read_bytes()
 
 
+def test_pages_have_their_times_over_tcp_and_quic() -> None:
+    flow = {"from": "a", "to": "b", "app": "http", "pages": 2, "connections": "persistent"}
+    result = fl.run({**GEO, "flows": [flow]}, tcp=["cubic", "quic"])
+    for name in result.tcp:
+        metrics = result.probe(name).outcome["flows"][0]["metrics"]
+        assert metrics["responses"] == 2
+        # A handshake, the main object and the inline objects take a round trip each, or more.
+        assert 1.5 < metrics["response_time_mean"] < 4
+
+
 def test_applications_without_quic_are_told() -> None:
-    tree = {**GEO, "flows": [{"from": "a", "to": "b", "app": "http", "pages": 1}]}
+    tree = {**GEO, "flows": [{"from": "a", "to": "b", "app": "telnet", "conversations": 1}]}
     with pytest.raises(fl.ScenarioError, match=r"flows\[0\]\.app does not go with profile"):
         fl.run(tree, tcp="quic")

@@ -1,15 +1,17 @@
 //! An end of a connection, and its application.
 
+use crate::app::App;
 use crate::config::Config;
 use crate::control::ControlStats;
+use crate::dialog::{Dialog, Exchange};
 use crate::random::drawing;
 use crate::setup::{self, at, draw, nanos, transport};
 use crate::streams::{Incoming, Outgoing};
 use crate::tls::{self, OneCertificate, Secrets};
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, Event,
-    StreamEvent, VarInt,
+    ClientConfig, Connection, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, Event,
+    VarInt,
 };
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -70,8 +72,7 @@ pub struct End {
     secrets: Arc<Secrets>,
     /// Answers of the endpoint that belong to no connection.
     answers: VecDeque<Vec<u8>>,
-    outgoing: Outgoing,
-    incoming: Incoming,
+    app: App,
     /// Reason for which the connection was lost.
     lost: Option<String>,
     with_data: u64,
@@ -83,8 +84,7 @@ impl fmt::Debug for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("End");
         shown.field("config", &self.config);
-        shown.field("outgoing", &self.outgoing);
-        shown.field("incoming", &self.incoming);
+        shown.field("app", &self.app);
         shown.field("lost", &self.lost);
         shown.finish_non_exhaustive()
     }
@@ -131,8 +131,11 @@ impl End {
             control_stats,
             secrets,
             answers: VecDeque::new(),
-            outgoing: Outgoing::new(len, config.streams),
-            incoming: Incoming::new(config.streams, config.receive_window),
+            app: App {
+                outgoing: Outgoing::new(len, config.streams),
+                incoming: Incoming::new(config.streams, config.receive_window),
+                dialog: Dialog::default(),
+            },
             lost: None,
             with_data: 0,
             without_data: 0,
@@ -276,6 +279,27 @@ impl End {
         Some(nanos(due))
     }
 
+    /// Sends a request of `len` bytes from a client. Requests have numbers from 0 on.
+    pub fn request(&mut self, len: u64) {
+        self.app.dialog.request(len);
+        if let Some((_, connection)) = &mut self.connection {
+            self.app.dialog.write(connection);
+        }
+    }
+
+    /// Sends the answer of `len` bytes to a request from a server.
+    pub fn answer(&mut self, number: u64, len: u64) {
+        self.app.dialog.answer(number, len);
+        if let Some((_, connection)) = &mut self.connection {
+            self.app.dialog.write(connection);
+        }
+    }
+
+    /// Returns the next event of the requests and answers.
+    pub fn exchange(&mut self) -> Option<Exchange> {
+        self.app.dialog.next()
+    }
+
     /// Closes the connection. The peer learns of it by a packet.
     pub fn close(&mut self, now: u64) {
         if let Some((_, connection)) = &mut self.connection {
@@ -303,41 +327,30 @@ impl End {
                 break;
             };
             match event {
-                Event::Connected
-                | Event::Stream(StreamEvent::Writable { .. } | StreamEvent::Available { .. }) => {
-                    self.outgoing.write(connection);
-                }
                 Event::ConnectionLost { reason } => self.lost = Some(reason.to_string()),
-                Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) => {
-                    while let Some(id) = connection.streams().accept(Dir::Uni) {
-                        self.incoming.read(connection, id);
-                    }
-                }
-                Event::Stream(StreamEvent::Readable { id }) => self.incoming.read(connection, id),
-                Event::Stream(StreamEvent::Finished { id }) => self.outgoing.on_acknowledged(id),
-                _ => {}
+                event => self.app.on_event(connection, &event),
             }
         }
     }
 
     /// Returns the number of bytes that arrived without a gap in their streams.
     pub fn read(&self) -> u64 {
-        self.incoming.bytes()
+        self.app.incoming.bytes()
     }
 
     /// Returns whether the application has read all streams of the peer.
     pub fn has_all(&self) -> bool {
-        self.incoming.has_all()
+        self.app.incoming.has_all()
     }
 
     /// Returns whether the peer has acknowledged all streams of this end.
     pub fn is_acknowledged(&self) -> bool {
-        self.outgoing.is_acknowledged()
+        self.app.outgoing.is_acknowledged()
     }
 
     /// Returns the reason for which the connection was lost, or for which its data is wrong.
     pub fn fault(&self) -> Option<&str> {
-        if self.incoming.wrong {
+        if self.app.incoming.wrong {
             return Some("data arrived that was not sent");
         }
         self.lost.as_deref()

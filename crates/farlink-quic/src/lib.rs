@@ -1,7 +1,8 @@
 //! An end of a QUIC connection: quinn-proto without a socket and without a clock.
 //!
 //! quinn-proto does no I/O of its own. This crate gives it a simulated time, random numbers and keys
-//! from a seed, and an application that sends streams and reads some. Two ends with the same
+//! from a seed, and an application that sends streams and reads some, or
+//! that requests and answers, each pair on a stream of its own. Two ends with the same
 //! inputs therefore send the same bytes. All packets are real: encrypted, with the TLS handshake.
 //!
 //! The streams that an end sends have known contents, and the end that reads them compares every byte.
@@ -9,8 +10,10 @@
 //! A [`Host`] is for programs that are not of this crate: a server of files, and a client.
 #![forbid(unsafe_code)]
 
+mod app;
 mod config;
 mod control;
+mod dialog;
 mod download;
 mod end;
 mod host;
@@ -23,6 +26,7 @@ mod tls;
 
 pub use config::{Acks, Config, Control};
 pub use control::ControlStats;
+pub use dialog::Exchange;
 pub use download::Fetched;
 pub use end::{Counters, End, Side, Transmitted};
 pub use host::{Addressed, Host, Seen};

@@ -15,9 +15,9 @@ const USUAL_WINDOW: u64 = 1_250_000;
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing(Vec<Source>);
 
-/// One stream of [`Outgoing`].
+/// Data that is written to one stream.
 #[derive(Debug)]
-struct Source {
+pub(crate) struct Source {
     /// Bytes still to write; `u64::MAX` for no end.
     left: u64,
     written: u64,
@@ -72,7 +72,21 @@ impl Source {
         }
     }
 
-    fn write(&mut self, connection: &mut Connection) {
+    /// Creates the data of an open stream.
+    pub(crate) fn on(id: StreamId, left: u64) -> Self {
+        Self {
+            id: Some(id),
+            ..Self::new(left)
+        }
+    }
+
+    /// Returns whether all data is written.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Writes as much as the connection takes.
+    pub(crate) fn write(&mut self, connection: &mut Connection) {
         if self.finished {
             return;
         }
@@ -110,6 +124,9 @@ pub(crate) struct Incoming {
     /// Set if quinn-proto puts the data in order.
     ordered: bool,
     sinks: BTreeMap<StreamId, Sink>,
+    /// Number of streams that have ended, and their bytes.
+    ended: usize,
+    bytes_ended: u64,
     /// Set if a byte was not that of its stream.
     pub(crate) wrong: bool,
 }
@@ -121,7 +138,6 @@ pub(crate) struct Sink {
     pub(crate) read: u64,
     /// Bytes beyond a gap, by their offset, with the offset of their end.
     beyond: BTreeMap<u64, u64>,
-    ended: bool,
 }
 
 impl Incoming {
@@ -131,17 +147,20 @@ impl Incoming {
             expected: streams.max(1) as usize,
             ordered: is_ordered(window),
             sinks: BTreeMap::new(),
+            ended: 0,
+            bytes_ended: 0,
             wrong: false,
         }
     }
 
-    /// Reads all data of a stream that is there.
-    pub(crate) fn read(&mut self, connection: &mut Connection, id: StreamId) {
-        let sink = self.sinks.entry(id).or_default();
+    /// Reads all data of a stream that is there. Returns whether the stream has ended now.
+    pub(crate) fn read(&mut self, connection: &mut Connection, id: StreamId) -> bool {
         let mut stream = connection.recv_stream(id);
         let Ok(mut chunks) = stream.read(self.ordered) else {
-            return;
+            return false;
         };
+        let sink = self.sinks.entry(id).or_default();
+        let mut has_ended = false;
         loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) => {
@@ -149,7 +168,7 @@ impl Incoming {
                     sink.add(chunk.offset, chunk.bytes.len() as u64);
                 }
                 Ok(None) => {
-                    sink.ended = true;
+                    has_ended = true;
                     break;
                 }
                 Err(_) => break,
@@ -157,16 +176,21 @@ impl Incoming {
         }
         // The connection asks to be polled after every call anyway.
         let _ = chunks.finalize();
+        if has_ended && let Some(sink) = self.sinks.remove(&id) {
+            self.ended += 1;
+            self.bytes_ended += sink.read;
+        }
+        has_ended
     }
 
     /// Returns the number of bytes that arrived without a gap in their streams.
     pub(crate) fn bytes(&self) -> u64 {
-        self.sinks.values().map(|sink| sink.read).sum()
+        self.bytes_ended + self.sinks.values().map(|sink| sink.read).sum::<u64>()
     }
 
     /// Returns whether all streams have ended.
     pub(crate) fn has_all(&self) -> bool {
-        self.sinks.len() == self.expected && self.sinks.values().all(|sink| sink.ended)
+        self.ended == self.expected
     }
 }
 

@@ -94,7 +94,7 @@ pub use preset::presets_json;
 pub use process::*;
 pub use python_class::{Builders, ClassText, MessageSource, PythonClass, set_builders};
 pub use queue::QueueSpec;
-pub use quic::{QuicControl, QuicSpec};
+pub use quic::{QuicControl, QuicPages, QuicSpec};
 pub use quic_table::QuicTable;
 pub use spec::{DirectionTable, Fragments, LinkSpec, RouteSpec, Scenario};
 pub use tcp::TcpSpec;

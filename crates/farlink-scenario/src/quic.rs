@@ -1,10 +1,11 @@
 //! QUIC in place of TCP: the profile "quic".
 
-use super::app::App;
+use super::app::{App, HttpSpec};
 use super::checks::ignored;
 use super::decode::Problem;
 use super::quic_table::QuicTable;
 use super::tcp::TcpSpec;
+use super::traffic::WebSpec;
 use farlink_tcp::key::Value;
 use farlink_tcp::profile::QUIC;
 
@@ -30,6 +31,15 @@ pub enum QuicControl {
     Bbr,
 }
 
+/// Requests of a client over QUIC, each on a stream of its own.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum QuicPages {
+    /// Pages with inline objects.
+    Http(HttpSpec),
+    /// Files of random sizes.
+    Web(WebSpec),
+}
+
 /// A flow over QUIC. What is not here has the defaults of the implementation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct QuicSpec {
@@ -39,6 +49,8 @@ pub struct QuicSpec {
     pub size: Option<u64>,
     /// Bytes from `to` to `from` at the same time.
     pub reverse: u64,
+    /// Requests from `to`, in place of a file.
+    pub pages: Option<QuicPages>,
     /// Receive window of a stream and of the connection, in bytes.
     pub receive_window: Option<u64>,
     /// Bytes that may wait for acknowledgment.
@@ -67,12 +79,14 @@ pub(super) fn over_or_not(app: App, tcp: &TcpSpec) -> Result<App, Problem> {
     if !is(tcp) || matches!(app, App::Udp(_) | App::Xtp(_)) {
         return Ok(app);
     }
-    let (size, reverse) = match app {
-        App::File { size, reverse } => (Some(size), reverse),
-        App::Bulk => (None, 0),
+    let (size, reverse, pages) = match app {
+        App::File { size, reverse } => (Some(size), reverse, None),
+        App::Bulk => (None, 0, None),
+        App::Http(http) => (Some(0), 0, Some(QuicPages::Http(http))),
+        App::Web(web) => (Some(0), 0, Some(QuicPages::Web(web))),
         _ => {
-            let message = "does not go with profile = \"quic\"; write \"file\" or \"bulk\", or \
-                           another profile in the flow's tcp";
+            let message = "does not go with profile = \"quic\"; write \"file\", \"bulk\", \"http\" or \
+                           \"web\", or another profile in the flow's tcp";
             return Err(Problem::new(["app".into()], message));
         }
     };
@@ -89,6 +103,7 @@ pub(super) fn over_or_not(app: App, tcp: &TcpSpec) -> Result<App, Problem> {
         control,
         size,
         reverse,
+        pages,
         receive_window: bytes("receive_window"),
         send_window: bytes("send_buffer"),
         transport: tcp.quic.unwrap_or_default(),

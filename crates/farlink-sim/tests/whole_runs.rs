@@ -40,6 +40,7 @@ mod peach;
 mod positions;
 mod prr;
 mod quic;
+mod quic_pages;
 mod rack;
 mod resume;
 mod routes;

@@ -5,7 +5,7 @@ use crate::app::Program;
 use crate::event_queue::{Event, Kind};
 use crate::flow::{FlowState, Opening, udp_ports};
 use crate::monitor::{Monitor, RunError};
-use crate::quic::{Ends, QuicFlow, Route};
+use crate::quic::{Ends, Pages, QuicFlow, Route};
 use crate::scenario::{App, Expanded, ExpandedFlow, Opener};
 use crate::udp::UdpFlow;
 use crate::world::{FlowCounters, FlowHot, FlowKind, World};
@@ -150,6 +150,8 @@ fn add_over_quic(
         let random = streams.stream(&format!("flow/{}/quic", flow.name));
         let opens = flow.opens == Opener::Sender;
         let ends = Ends::new(&spec, opens, flow.dont_fragment, random).map_err(RunError::Build)?;
+        let web = || streams.stream(&format!("flow/{}/web", flow.name));
+        let pages = spec.pages.map(|pages| Box::new(Pages::new(pages, web())));
         let route = Route {
             nodes: nodes(flow).into(),
             ports: udp_ports(number),
@@ -161,6 +163,7 @@ fn add_over_quic(
             route,
             spec,
             ends,
+            pages,
             Instant::ZERO + flow.start,
             flow.duration,
         ));

@@ -60,10 +60,13 @@ measures! { FLOW: OfFlow;
         "tail loss probes that the sending end sent (RFC 8985, 7)";
     "undos" "" Count Sum |f| f.stat(|s| s.undos),
         "reductions of the window that the sending end reverted";
-    "responses" "" Count Sum |f| f.tcp().filter(|t| t.state.program.responds()).map(|t| t.state.responses as f64),
+    "responses" "" Count Sum |f| f.responses().map(|r| r.count as f64),
         "complete responses: pages (http), files (repeat, web), items (smtp, nntp, ftp) or answers \
         to keystrokes (telnet, rlogin); none for other applications";
-    "response_time_mean" "s" Time Mean |f| f.mean_of(|t| (t.state.response_sum.as_nanos(), t.state.responses)),
+    "response_time_mean" "s" Time Mean |f| {
+            let responses = f.responses()?;
+            share(responses.sum.as_nanos(), responses.count).map(|nanos| nanos / 1e9)
+        },
         "mean response time: to the delivery of the last byte, from the SYN of a new connection or \
         from the request on an open one; for a keystroke from the time of typing";
     "fair_share" "" Ratio Mean |f| Some(f.goodput()? / f.mean_goodput?),
@@ -116,9 +119,9 @@ measures! { FLOW: OfFlow;
         "dummy segments from the sending end (Peach); segments_sent does not count them";
     "dummies_acked" "" Count Sum |f| f.stat(|s| s.dummies_acked),
         "dummy segments whose ACK came back";
-    "response_time_p95" "s" Time Mean |f| f.tcp()?.responses()?.percentile(95).map(seconds),
+    "response_time_p95" "s" Time Mean |f| f.responses()?.times?.percentile(95).map(seconds),
         "95 % quantile of the response times (nearest rank, accurate to 0.4 %)";
-    "response_time_max" "s" Time Mean |f| f.tcp()?.responses()?.most().map(seconds),
+    "response_time_max" "s" Time Mean |f| f.responses()?.times?.most().map(seconds),
         "greatest response time";
     "segment_delay_mean" "s" Time Mean |f| f.tcp().and(f.tally.transit.mean_nanos()).map(|nanos| nanos / 1e9),
         "mean time from the first transmission of a segment of data to its complete arrival at the \
@@ -201,6 +204,14 @@ enum Own<'a> {
     Udp(&'a UdpFlow, Instant, Interval),
     Xtp(&'a XtpFlow, Instant),
     Quic(&'a QuicFlow, Instant),
+}
+
+/// Responses to the user of an application.
+struct Responses<'a> {
+    count: u64,
+    /// Sum of the response times.
+    sum: Interval,
+    times: Option<&'a Quantiles>,
 }
 
 struct Tcp<'a> {
@@ -340,18 +351,29 @@ impl<'a> Flow<'a> {
         counted(of(&self.stats()?[1]))
     }
 
-    /// Returns a mean in seconds, from the sum in nanoseconds and the count that `of` returns.
-    fn mean_of(&self, of: fn(&Tcp<'_>) -> (u64, u64)) -> Option<f64> {
-        let (sum, n) = of(self.tcp()?);
-        share(sum, n).map(|nanos| nanos / 1e9)
-    }
-
     /// Returns a sum of the sender in nanoseconds divided by its number of round-trip samples, in
     /// seconds.
     fn mean_of_samples(&self, of: fn(&Stats) -> u64) -> Option<f64> {
         let [stats, _] = self.stats()?;
         let sum = Some(of(&stats)).filter(|&sum| sum != UNCOUNTED)?;
         share(sum, stats.rtt_samples).map(|nanos| nanos / 1e9)
+    }
+
+    /// Returns the responses to the user of the application, if it has one.
+    fn responses(&self) -> Option<Responses<'_>> {
+        match &self.own {
+            Own::Tcp(Tcp { state, .. }) => state.program.responds().then_some(Responses {
+                count: state.responses,
+                sum: state.response_sum,
+                times: state.response_times.as_deref(),
+            }),
+            Own::Quic(quic, _) => quic.pages.as_deref().map(|pages| Responses {
+                count: pages.responses(),
+                sum: pages.response_sum,
+                times: Some(&pages.response_times),
+            }),
+            Own::Udp(..) | Own::Xtp(..) => None,
+        }
     }
 
     fn phase(&self, phase: Phase) -> Option<f64> {
@@ -402,10 +424,6 @@ impl<'a> Tcp<'a> {
     fn reverse_goodput(&self) -> Option<f64> {
         let reverse = self.state.program.reverse();
         reverse.then(|| self.rate(self.from)).flatten()
-    }
-
-    fn responses(&self) -> Option<&'a Quantiles> {
-        self.state.response_times.as_deref()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Both ends of a connection.
 
+use super::pages::Happened;
 use super::{Seen, Sending, UNCOUNTED};
 use crate::scenario::{QuicControl, QuicSpec, QuicTable, Time};
 use farlink_channel::rng::Stream;
-use farlink_quic::{Acks, Config, Control, End, Side};
+use farlink_quic::{Acks, Config, Control, End, Exchange, Side};
 use farlink_tcp::{Instant, Interval, Stats};
 use std::time::Duration;
 
@@ -53,7 +54,38 @@ pub(crate) struct Ends {
     client: usize,
     /// Set once the data sender has closed the connection.
     closed: bool,
-    reverse: bool,
+    spec: QuicSpec,
+    finds_mtu: bool,
+    random: Stream,
+    /// Number of connections.
+    connections: u64,
+    /// Counters and bytes of earlier connections, of each end.
+    past: [(Stats, u64); 2],
+    /// Lines of a key log file for earlier connections.
+    past_secrets: String,
+    /// Set if a connection could not begin.
+    broken: bool,
+}
+
+/// Creates both ends of a connection with random numbers from `random`, the data sender's first.
+fn pair(
+    spec: &QuicSpec,
+    client: usize,
+    finds_mtu: bool,
+    random: &mut Stream,
+) -> Result<[End; 2], String> {
+    let mut end = |is_client: bool, len: u64| {
+        let config = config(spec, finds_mtu, random);
+        let side = if is_client {
+            Side::Client
+        } else {
+            Side::Server
+        };
+        End::new(side, config, len)
+    };
+    let from = end(client == 0, spec.size.unwrap_or(u64::MAX))?;
+    let to = end(client == 1, spec.reverse)?;
+    Ok([from, to])
 }
 
 impl Ends {
@@ -67,23 +99,64 @@ impl Ends {
         finds_mtu: bool,
         mut random: Stream,
     ) -> Result<Self, String> {
-        let mut end = |is_client: bool, len: u64| {
-            let config = config(spec, finds_mtu, &mut random);
-            let side = if is_client {
-                Side::Client
-            } else {
-                Side::Server
-            };
-            End::new(side, config, len)
-        };
-        let from = end(sender_opens, spec.size.unwrap_or(u64::MAX))?;
-        let to = end(!sender_opens, spec.reverse)?;
+        let client = usize::from(!sender_opens);
         Ok(Self {
-            both: [from, to],
-            client: usize::from(!sender_opens),
+            both: pair(spec, client, finds_mtu, &mut random)?,
+            client,
             closed: false,
-            reverse: spec.reverse > 0,
+            spec: *spec,
+            finds_mtu,
+            random,
+            connections: 1,
+            past: Default::default(),
+            past_secrets: String::new(),
+            broken: false,
         })
+    }
+
+    /// Opens a new connection in place of the current one.
+    pub(crate) fn renew(&mut self, now: Instant) {
+        let made = pair(&self.spec, self.client, self.finds_mtu, &mut self.random);
+        let Ok(both) = made else {
+            self.broken = true;
+            return;
+        };
+        for end in 0..2 {
+            self.past[end] = (self.counted(end), self.read(end));
+        }
+        self.past_secrets = self.secrets();
+        self.both = both;
+        self.connections += 1;
+        self.open(now);
+    }
+
+    /// Returns the number of connections so far.
+    pub(crate) fn connections(&self) -> u64 {
+        self.connections
+    }
+
+    /// Sends a request from a client.
+    pub(crate) fn request(&mut self, end: usize, len: u64) {
+        self.both[end].request(len);
+    }
+
+    /// Sends the answer to a request from a server.
+    pub(crate) fn answer(&mut self, end: usize, number: u64, len: u64) {
+        self.both[end].answer(number, len);
+    }
+
+    /// Returns the next event of the requests and answers at an end.
+    pub(crate) fn happened(&mut self, end: usize) -> Option<Happened> {
+        Some(match self.both[end].exchange()? {
+            Exchange::Connected => Happened::Connected,
+            Exchange::Request(number) => Happened::Request(number),
+            Exchange::Answer(number) => Happened::Answer(number),
+        })
+    }
+
+    /// Closes the connection.
+    pub(crate) fn close(&mut self, end: usize, now: Instant) {
+        self.both[end].close(now.as_nanos());
     }
 
     pub(crate) fn open(&mut self, now: Instant) {
@@ -102,7 +175,7 @@ impl Ends {
 
     pub(crate) fn transmit(&mut self, end: usize, now: Instant) -> Option<Sending> {
         let [from, to] = &self.both;
-        let all = from.is_acknowledged() && (!self.reverse || to.is_acknowledged());
+        let all = from.is_acknowledged() && (self.spec.reverse == 0 || to.is_acknowledged());
         if end == 0 && all && !self.closed {
             self.closed = true;
             self.both[0].close(now.as_nanos());
@@ -121,16 +194,16 @@ impl Ends {
     }
 
     pub(crate) fn failed(&self) -> bool {
-        self.both.iter().any(|end| end.fault().is_some())
+        self.broken || self.both.iter().any(|end| end.fault().is_some())
     }
 
     pub(crate) fn read(&self, end: usize) -> u64 {
-        self.both[end].read()
+        self.past[end].1 + self.both[end].read()
     }
 
     /// Returns the lines of a key log file.
     pub(crate) fn secrets(&self) -> String {
-        self.both[self.client].secrets()
+        self.past_secrets.clone() + &self.both[self.client].secrets()
     }
 
     pub(crate) fn seen(&self) -> Seen {
@@ -145,9 +218,10 @@ impl Ends {
         }
     }
 
-    pub(crate) fn stats(&self, end: usize) -> Stats {
+    /// Returns the counters of all connections.
+    fn counted(&self, end: usize) -> Stats {
         let (control_stats, counters) = (self.both[end].control_stats(), self.both[end].counters());
-        Stats {
+        let mut stats = Stats {
             acks_sent: counters.without_data,
             segments_sent: counters.with_data,
             bytes_sent: counters.bytes,
@@ -158,6 +232,15 @@ impl Ends {
             rtt_min: (control_stats.rtt_samples > 0)
                 .then(|| Interval::from_nanos(control_stats.rtt_min)),
             rtt_max: Interval::from_nanos(control_stats.rtt_max),
+            ..Stats::default()
+        };
+        stats.add(&self.past[end].0);
+        stats
+    }
+
+    /// Returns the counters of all connections, with [`UNCOUNTED`] for what quinn does not count.
+    pub(crate) fn stats(&self, end: usize) -> Stats {
+        Stats {
             rto_sum: UNCOUNTED,
             dummies_sent: UNCOUNTED,
             dummies_acked: UNCOUNTED,
@@ -169,7 +252,7 @@ impl Ends {
             segments_out_of_order: UNCOUNTED,
             probes: UNCOUNTED,
             tail_probes: UNCOUNTED,
-            ..Stats::default()
+            ..self.counted(end)
         }
     }
 }

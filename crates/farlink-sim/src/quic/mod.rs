@@ -7,10 +7,12 @@ mod ends;
 #[cfg(not(feature = "quic"))]
 #[path = "without.rs"]
 mod ends;
+mod pages;
 
 pub(crate) use ends::Ends;
 #[cfg(feature = "quic")]
 pub use ends::config;
+pub(crate) use pages::Pages;
 
 use crate::scenario::QuicSpec;
 use farlink_tcp::{Body, Dscp, Ecn, Instant, Interval, Stats};
@@ -60,8 +62,12 @@ pub(crate) struct QuicFlow {
     route: Route,
     spec: QuicSpec,
     pub(crate) ends: Ends,
+    /// Requests of the client; `None` for a file.
+    pub(crate) pages: Option<Box<Pages>>,
     /// Number of packets sent by both ends.
     packets: u64,
+    /// Number of the first packet of the current connection.
+    first: u64,
     /// Number of datagrams with data that arrived.
     arrived: u64,
     /// Start time.
@@ -87,6 +93,7 @@ impl QuicFlow {
         route: Route,
         spec: QuicSpec,
         ends: Ends,
+        pages: Option<Box<Pages>>,
         start: Instant,
         stops_after: Option<Interval>,
     ) -> Self {
@@ -95,7 +102,9 @@ impl QuicFlow {
             route,
             spec,
             ends,
+            pages,
             packets: 0,
+            first: 0,
             arrived: 0,
             start,
             opened: false,
@@ -118,6 +127,12 @@ impl QuicFlow {
         self.opened
     }
 
+    /// Returns whether the flow waits for data.
+    pub(crate) fn is_under_way(&self) -> bool {
+        let waits = self.pages.as_ref().is_none_or(|pages| pages.is_busy());
+        self.done_at.is_none() && waits
+    }
+
     /// Handles timers that are due, and the start and the stop of the flow.
     pub(crate) fn on_time(&mut self, now: Instant) {
         if self.stopped {
@@ -130,8 +145,23 @@ impl QuicFlow {
         if !self.opened {
             self.opened = true;
             self.ends.open(now);
+            if let Some(pages) = &mut self.pages {
+                pages.start(now);
+            }
         }
         self.ends.on_time(now);
+    }
+
+    /// Lets the client and the server of pages react to what has happened.
+    pub(crate) fn serve(&mut self, now: Instant) {
+        let Some(pages) = self.pages.as_mut().filter(|_| !self.stopped) else {
+            return;
+        };
+        let before = self.ends.connections();
+        pages.serve(now, &mut self.ends);
+        if self.ends.connections() > before {
+            self.first = self.packets;
+        }
     }
 
     fn stop_time(&self) -> Option<Instant> {
@@ -140,7 +170,10 @@ impl QuicFlow {
 
     /// Updates the state after an event. Returns whether the flow has just ended.
     pub(crate) fn settle(&mut self, now: Instant) -> bool {
-        let to_all = self.spec.size.is_some() && self.ends.has_all(1);
+        let (to_all, may_fail) = match &self.pages {
+            Some(pages) => (pages.complete(), pages.is_busy()),
+            None => (self.spec.size.is_some() && self.ends.has_all(1), true),
+        };
         if to_all {
             self.complete_at.get_or_insert(now);
         }
@@ -148,7 +181,7 @@ impl QuicFlow {
             return false;
         }
         let reverse_all = self.spec.reverse == 0 || self.ends.has_all(0);
-        self.failed = !(to_all && reverse_all) && self.ends.failed();
+        self.failed = may_fail && !(to_all && reverse_all) && self.ends.failed();
         let done = self.stopped || self.failed || (to_all && reverse_all);
         if done {
             self.done_at = Some(now);
@@ -170,8 +203,9 @@ impl QuicFlow {
         if self.stopped {
             return None;
         }
-        let stop = self.stop_time();
-        self.ends.deadline().into_iter().chain(stop).min()
+        let page = self.pages.as_ref().and_then(|pages| pages.deadline());
+        let times = [self.stop_time(), page, self.ends.deadline()];
+        times.into_iter().flatten().min()
     }
 
     /// Builds the packet of a datagram of an end, with IP identification `ident`.
@@ -209,12 +243,17 @@ impl QuicFlow {
     }
 
     /// Handles a datagram that arrives at an end.
-    pub(crate) fn arrived(&mut self, end: usize, now: Instant, ecn: Ecn, bytes: &[u8]) {
+    pub(crate) fn arrived(&mut self, end: usize, now: Instant, datagram: &Datagram) {
         if self.stopped {
             return;
         }
         self.arrived += u64::from(end == 1);
-        self.ends.receive(end, now, ecn as u8, bytes);
+        // Late packets of an earlier connection have nobody to read them.
+        if datagram.number < self.first {
+            return;
+        }
+        let bytes = datagram.body.bytes().unwrap_or_default();
+        self.ends.receive(end, now, datagram.ecn as u8, bytes);
     }
 
     /// Returns the number of datagrams that arrived at the receiving end.
@@ -232,7 +271,13 @@ impl QuicFlow {
         if self.done_at.is_some() {
             return 1.0;
         }
-        match (self.spec.size, self.stops_after) {
+        if let Some(pages) = &self.pages
+            && pages.share() > 0.0
+        {
+            return pages.share();
+        }
+        let size = self.spec.size.filter(|_| self.pages.is_none());
+        match (size, self.stops_after) {
             (None, Some(time)) if now > self.start => {
                 now.since(self.start).as_secs_f64() / time.as_secs_f64().max(1e-9)
             }

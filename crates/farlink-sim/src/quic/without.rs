@@ -1,5 +1,6 @@
 //! Ends of a build without QUIC: there are none.
 
+use super::pages::Happened;
 use super::{Seen, Sending};
 use crate::scenario::QuicSpec;
 use farlink_channel::rng::Stream;
@@ -15,6 +16,30 @@ impl Ends {
     }
 
     pub(crate) fn open(&mut self, _: Instant) {
+        match *self {}
+    }
+
+    pub(crate) fn renew(&mut self, _: Instant) {
+        match *self {}
+    }
+
+    pub(crate) fn connections(&self) -> u64 {
+        match *self {}
+    }
+
+    pub(crate) fn request(&mut self, _: usize, _: u64) {
+        match *self {}
+    }
+
+    pub(crate) fn answer(&mut self, _: usize, _: u64, _: u64) {
+        match *self {}
+    }
+
+    pub(crate) fn happened(&mut self, _: usize) -> Option<Happened> {
+        match *self {}
+    }
+
+    pub(crate) fn close(&mut self, _: usize, _: Instant) {
         match *self {}
     }
 

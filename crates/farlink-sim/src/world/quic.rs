@@ -32,8 +32,7 @@ impl World {
         let packet = &self.packets[number];
         if let Payload::Udp(datagram) = &packet.payload {
             let end = usize::from(packet.from_opener);
-            let bytes = datagram.body.bytes().unwrap_or_default();
-            self.quic[index].arrived(end, self.now, datagram.ecn, bytes);
+            self.quic[index].arrived(end, self.now, datagram);
         }
         self.packets.release(number);
         self.quic_settle(index, before);
@@ -41,6 +40,7 @@ impl World {
 
     /// Lets both ends send, records what has changed, and schedules the next call.
     fn quic_settle(&mut self, index: usize, before: Option<(Seen, u64)>) {
+        self.quic[index].serve(self.now);
         for end in 0..2 {
             while let Some((bytes, ecn, has_data)) = self.quic[index].transmit(end, self.now) {
                 let reason = if has_data {

@@ -135,7 +135,7 @@ fn is_under_way(world: &World, slot: FlowKind) -> bool {
         }
         FlowKind::Udp(index) => world.udp[index].unsettled() > 0,
         FlowKind::Xtp(index) => !world.xtp[index].done,
-        FlowKind::Quic(index) => world.quic[index].done_at.is_none(),
+        FlowKind::Quic(index) => world.quic[index].is_under_way(),
     }
 }
 

@@ -1,0 +1,132 @@
+//! Pages and files on request over QUIC in whole runs.
+
+use crate::common::{load_error, metric, result, traced};
+use serde_json::Value;
+
+fn value(result: &Value, name: &str) -> f64 {
+    metric(result, "flows", 0, name)
+}
+
+/// Returns a path of 600 ms and 10 Mbit/s with a flow of these keys, over QUIC.
+fn text(channel: &str, flow: &str) -> String {
+    format!(
+        "[tcp]\nprofile = \"quic\"\n[[links]]\nbetween = [\"server\", \"client\"]\n\
+         down = {{ rate = \"10 Mbit/s\", delay = \"300 ms\"{channel} }}\n\
+         [[flows]]\nfrom = \"server\"\nto = \"client\"\n{flow}\n"
+    )
+}
+
+fn http(keys: &str) -> String {
+    let flow = "app = \"http\"\nmain_object = \"1 kB\"\ninline_object = \"1 kB\"\n";
+    text("", &format!("{flow}{keys}"))
+}
+
+/// One round trip for the handshake, one for the main object and one for the inline objects.
+#[test]
+fn a_page_takes_its_round_trips() {
+    for (keys, first, later) in [
+        ("connections = \"per-page\"", 3.0, 3.0),
+        ("connections = \"persistent\"", 3.0, 2.0),
+        ("connections = \"persistent\"\npipelining = false", 6.0, 5.0),
+        (
+            "connections = \"persistent\"\npage_interval = \"40 s\"",
+            3.0,
+            3.0,
+        ),
+    ] {
+        let pages = if keys.contains("page_interval") {
+            "pages = 3\ninline_objects = 4\n"
+        } else {
+            "pages = 3\ninline_objects = 4\npage_interval = \"10 s\"\n"
+        };
+        let result = result(&http(&format!("{pages}{keys}")));
+        assert_eq!(value(&result, "completed"), 1.0, "{keys}");
+        assert_eq!(value(&result, "responses"), 3.0, "{keys}");
+        assert_eq!(value(&result, "bytes_delivered"), 15_000.0, "{keys}");
+        let mean = value(&result, "response_time_mean") / 0.6;
+        let trips = (first + 2.0 * later) / 3.0;
+        assert!((trips..trips + 0.05).contains(&mean), "{keys}: {mean}");
+        let longest = value(&result, "response_time_max") / 0.6;
+        assert!(
+            (first..first + 0.05).contains(&longest),
+            "{keys}: {longest}"
+        );
+        let p95 = value(&result, "response_time_p95") / 0.6;
+        assert!((longest - p95).abs() < 0.03, "{keys}: {p95}");
+    }
+}
+
+#[test]
+fn pages_follow_each_other_by_interval_and_think_time() {
+    let run = |keys: &str| {
+        let keys = format!("connections = \"persistent\"\npages = 2\ninline_objects = 1\n{keys}");
+        value(&result(&http(&keys)), "duration")
+    };
+    // The second page takes 1.2 s.
+    let by_interval = run("page_interval = \"20 s\"");
+    assert!((21.2..21.3).contains(&by_interval), "{by_interval}");
+    let by_thought = run("page_interval = \"0 s\"\nthink_time = \"5 s\"");
+    assert!((8.0..8.1).contains(&by_thought), "{by_thought}");
+    let at_once = run("page_interval = \"0 s\"");
+    assert!((3.0..3.1).contains(&at_once), "{at_once}");
+}
+
+#[test]
+fn more_objects_than_streams_wait_for_a_stream() {
+    let result = result(&http("pages = 1\ninline_objects = 250"));
+    assert_eq!(value(&result, "completed"), 1.0);
+    assert_eq!(value(&result, "bytes_delivered"), 251_000.0);
+}
+
+#[test]
+fn pages_are_whole_under_faults_and_runs_are_equal() {
+    for channel in [
+        ", channel = { loss = 0.15 }",
+        ", channel = { loss = 0.05, duplicate = 0.1, reorder = { probability = 0.2, delay = \"30 ms\" } }",
+        ", channel = { byte_errors = { distance = \"50 kB\" } }",
+    ] {
+        for connections in ["per-page", "persistent"] {
+            for app in [
+                "app = \"http\"\npages = 5\npage_interval = \"1 s\"",
+                "app = \"web\"\nfiles = 5\nsize = { distribution = \"exponential\", mean = \"20 kB\" }",
+            ] {
+                let flow = format!("{app}\nconnections = \"{connections}\"");
+                let text = text(channel, &flow);
+                let first = result(&text);
+                assert_eq!(value(&first, "completed"), 1.0, "{text}");
+                assert_eq!(value(&first, "responses"), 5.0, "{text}");
+                assert_eq!(first, result(&text));
+            }
+        }
+    }
+}
+
+#[test]
+fn each_connection_has_its_secrets() {
+    for (connections, lines) in [("per-page", 15), ("persistent", 5)] {
+        let keys = format!("pages = 3\nconnections = \"{connections}\"\npage_interval = \"0 s\"");
+        let trace = traced(&http(&keys));
+        assert_eq!(trace.secrets.lines().count(), lines, "{connections}");
+    }
+}
+
+#[test]
+fn a_dead_path_fails_the_flow_during_a_page() {
+    let flow = "app = \"http\"\npages = 2\nconnections = \"persistent\"";
+    let result = result(&text(", channel = { loss = 1.0 }", flow));
+    assert_eq!(value(&result, "completed"), 0.0);
+    let seconds = value(&result, "duration");
+    assert!((30.0..31.0).contains(&seconds), "{seconds}");
+    assert_eq!(value(&result, "responses"), 0.0);
+}
+
+#[test]
+fn pages_without_number_last_as_long_as_the_flow() {
+    let keys = "duration = \"65 s\"\npage_interval = \"10 s\"\ninline_objects = 1";
+    let result = result(&http(keys));
+    assert_eq!(value(&result, "responses"), 7.0);
+    assert_eq!(value(&result, "completed"), 1.0);
+    assert_eq!(value(&result, "duration"), 65.0);
+    let error = load_error(&http("inline_objects = 1"));
+    assert!(error.contains("has no \"pages\""), "{error}");
+}
