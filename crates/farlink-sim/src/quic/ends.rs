@@ -1,7 +1,6 @@
 //! Both ends of a connection.
 
-use super::pages::Happened;
-use super::{Seen, Sending, UNCOUNTED};
+use super::seen::{Happened, Seen, Sending, UNCOUNTED};
 use crate::scenario::{QuicControl, QuicSpec, QuicTable, Time};
 use farlink_channel::rng::Stream;
 use farlink_quic::{Acks, Config, Control, End, Exchange, Side};

@@ -8,38 +8,17 @@ mod ends;
 #[path = "without.rs"]
 mod ends;
 mod pages;
+mod seen;
 
 pub(crate) use ends::Ends;
 #[cfg(feature = "quic")]
 pub use ends::config;
 pub(crate) use pages::Pages;
+pub(crate) use seen::{Seen, Sending, UNCOUNTED};
 
 use crate::scenario::QuicSpec;
 use farlink_tcp::{Body, Dscp, Ecn, Instant, Interval, Stats};
 use farlink_wire::{Datagram, FlowId, Ip, NodeId, Packet, Payload};
-
-/// Value of a counter that the implementation does not count.
-pub(crate) const UNCOUNTED: u64 = u64::MAX;
-
-/// Datagram to send: its bytes, its ECN field, and whether it carries data of the stream.
-pub(crate) type Sending = (Vec<u8>, u8, bool);
-
-/// State of the data sender that traces show.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Seen {
-    /// Window of the congestion control in bytes.
-    pub(crate) window: u64,
-    /// Threshold of slow start in bytes; `u64::MAX` for none.
-    pub(crate) ssthresh: u64,
-    /// Bytes in flight after the latest acknowledgment.
-    pub(crate) in_flight: u64,
-    /// Smoothed round-trip time.
-    pub(crate) srtt: Interval,
-    /// Number of round-trip samples.
-    pub(crate) samples: u64,
-    /// Latest round-trip sample.
-    pub(crate) sample: Interval,
-}
 
 /// Nodes, ports and IP header of a flow.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,8 @@
 //! the size of an object from the number of its stream. With a connection per page the client closes
 //! the connection after the page, and later pages have new connections.
 
-use super::Ends;
+use super::ends::Ends;
+use super::seen::Happened;
 use crate::scenario::{Connections, QuicPages};
 use farlink_channel::rng::Stream;
 use farlink_small::Quantiles;
@@ -14,18 +15,6 @@ use farlink_tcp::{Instant, Interval};
 /// End of the flow that answers, and end that asks.
 const SERVER: usize = 0;
 const CLIENT: usize = 1;
-
-/// Event of the connection of pages. Requests have the numbers of their streams.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(not(feature = "quic"), allow(dead_code))]
-pub(crate) enum Happened {
-    /// The client may send requests.
-    Connected,
-    /// The server has the whole request.
-    Request(u64),
-    /// The client has the whole object.
-    Answer(u64),
-}
 
 /// A browser and its server.
 #[derive(Debug)]

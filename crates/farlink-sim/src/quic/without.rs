@@ -1,7 +1,6 @@
 //! Ends of a build without QUIC: there are none.
 
-use super::pages::Happened;
-use super::{Seen, Sending};
+use super::seen::{Happened, Seen, Sending};
 use crate::scenario::QuicSpec;
 use farlink_channel::rng::Stream;
 use farlink_tcp::{Instant, Stats};
