@@ -34,6 +34,7 @@ SMALL: dict[str, tuple[str, ...]] = {
     "geo-pep": ("flows.0.size=200 kB",),
     "gigabit-cubic": ("duration=0.02s",),
     "internet-leung1998": ("duration=5s",),
+    "mars-contacts": ("flows.0.size=200 kB",),
     "leo-lossy": ("flows.0.size=200 kB",),
     "leo-reconfiguration": ("duration=1s",),
     "oneweb-ara2025": ("duration=2s",),

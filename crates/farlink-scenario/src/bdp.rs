@@ -71,9 +71,11 @@ pub(super) fn spell_out(link: &mut LinkSpec) {
     let round_trip = delay(&link.down) + delay(&link.up);
     for table in [&mut link.down, &mut link.up].into_iter().flatten() {
         let traced = || {
-            Some(Rate(
-                table.rate_trace.as_ref()?.plan().ok()?.trace.mean().max(1),
-            ))
+            let plan = match (&table.rate_trace, &table.contacts) {
+                (Some(trace), _) => trace.plan().ok()?,
+                (None, contacts) => contacts.as_ref()?.plan().ok()?.rates,
+            };
+            Some(Rate(plan.trace.mean().max(1)))
         };
         let Some(rate) = table.rate.or_else(traced) else {
             continue;

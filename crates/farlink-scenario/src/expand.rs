@@ -5,6 +5,7 @@ use farlink_small::Map;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use farlink_channel::trace::ContactPlan;
 use farlink_tcp::config::Config;
 use farlink_tcp::{Dscp, Interval};
 
@@ -14,7 +15,7 @@ use super::arq::ArqSpec;
 use super::background;
 use super::bdp;
 use super::channel;
-use super::checks::{LONGEST_DELAY, LONGEST_RUN, at_most, fault, ignored, out_of_range};
+use super::checks::{LONGEST_DELAY, LONGEST_RUN, ZERO, at_most, fault, ignored, out_of_range};
 use super::classes;
 use super::compression::CompressionSpec;
 use super::decode::{Problem, example, suggestion};
@@ -32,6 +33,7 @@ use super::quic;
 use super::roaming;
 use super::spec::{DirectionTable, LinkSpec, Scenario};
 use super::super_packet;
+use super::trace::RatePlan;
 use super::tree::Step;
 use super::units::{Rate, Size, Time};
 
@@ -363,7 +365,7 @@ fn one_medium(link: &LinkSpec, down: &DirectionSpec, up: &DirectionSpec) -> Resu
         let traced = both.iter().find(|(_, item)| item.rate_trace.is_some());
         let loaded = both.iter().find(|(_, item)| !item.background.is_empty());
         let (other, instead) = match (traced, loaded) {
-            (Some((key, _)), _) => (format!("{key}.rate_trace"), "write a rate"),
+            (Some((key, item)), _) => (format!("{key}.{}", traced_by(item)), "write a rate"),
             (_, Some((key, _))) => {
                 let instead = "write other traffic as flows, for example with app = \"cbr\"";
                 (format!("{key}.background"), instead)
@@ -376,6 +378,10 @@ fn one_medium(link: &LinkSpec, down: &DirectionSpec, up: &DirectionSpec) -> Resu
         }
     }
     for (key, item) in both {
+        if item.contacts.is_some() && link.arq.is_some() {
+            let message = "does not go with arq; write a rate, or leave arq out";
+            return Err(fault("contacts", message).within(key));
+        }
         super_packet::check(item, link.arq.is_some(), link.half_duplex)
             .map_err(|e| e.within(key))?;
         if item.service_time.is_zero() {
@@ -383,6 +389,8 @@ fn one_medium(link: &LinkSpec, down: &DirectionSpec, up: &DirectionSpec) -> Resu
         }
         let message = if link.arq.is_some() {
             "does not go with arq; write arq.mac for the time that each frame waits"
+        } else if item.contacts.is_some() {
+            "does not go with contacts; write a rate"
         } else if item.rate_trace.is_some() {
             "does not go with rate_trace; write a rate"
         } else {
@@ -408,13 +416,13 @@ fn one_direction(
     table: &DirectionTable,
     missing: &dyn Fn(&str) -> Problem,
 ) -> Result<DirectionSpec, Problem> {
-    let rate_trace = match &table.rate_trace {
-        Some(trace) => Some(trace.plan().map_err(|p| p.within("rate_trace"))?),
-        None => None,
-    };
+    let (rate_trace, contacts) = over_time(table)?;
     let rate = match (table.rate, &rate_trace) {
         (Some(_), Some(_)) => {
-            let message = "would be ignored beside rate_trace; write one of them";
+            let message = format!(
+                "would be ignored beside {}; write one of them",
+                varying(table)
+            );
             return Err(Problem::new(path!["rate"], message));
         }
         (None, Some(plan)) => Rate(plan.trace.mean().max(1)),
@@ -425,7 +433,8 @@ fn one_direction(
         let message = format!("\"{rate}\" is out of range; write \"1 bit/s\" to \"{most}\"");
         return Err(out_of_range(path!["rate"], &message));
     }
-    let delay = table.delay.ok_or_else(|| missing("delay"))?;
+    let delay = table.delay.or(contacts.as_ref().map(|_| ZERO));
+    let delay = delay.ok_or_else(|| missing("delay"))?;
     at_most("delay", delay, LONGEST_DELAY)?;
     at_most("service_time", table.service_time, LONGEST_DELAY)?;
     if table.overhead > Size(65_536) {
@@ -446,6 +455,7 @@ fn one_direction(
     Ok(DirectionSpec {
         rate: rate.0,
         rate_trace,
+        contacts,
         delay: delay.0,
         overhead: table.overhead.0 as u32,
         service_time: table.service_time.0,
@@ -461,6 +471,45 @@ fn one_direction(
         background: table.background.clone(),
         host_jitter: None,
     })
+}
+
+/// Returns the rates over time of a direction, and its contact plan.
+fn over_time(
+    table: &DirectionTable,
+) -> Result<(Option<RatePlan>, Option<Arc<ContactPlan>>), Problem> {
+    match (&table.rate_trace, &table.contacts) {
+        (Some(_), Some(_)) => {
+            let message = "would be ignored beside contacts; write one of them";
+            Err(Problem::new(path!["rate_trace"], message))
+        }
+        (Some(trace), None) => {
+            let plan = trace.plan().map_err(|p| p.within("rate_trace"))?;
+            Ok((Some(plan), None))
+        }
+        (None, Some(contacts)) => {
+            let contacts = contacts.plan().map_err(|p| p.within("contacts"))?;
+            Ok((Some(contacts.rates), Some(contacts.plan)))
+        }
+        (None, None) => Ok((None, None)),
+    }
+}
+
+/// Returns the key from which a direction has its rate over time.
+fn traced_by(item: &DirectionSpec) -> &'static str {
+    if item.contacts.is_some() {
+        "contacts"
+    } else {
+        "rate_trace"
+    }
+}
+
+/// Returns the key that gives a direction's rate over time.
+fn varying(table: &DirectionTable) -> &'static str {
+    if table.contacts.is_some() {
+        "contacts"
+    } else {
+        "rate_trace"
+    }
 }
 
 /// Writes the limits of a direction in bytes.

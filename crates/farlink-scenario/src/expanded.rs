@@ -13,6 +13,7 @@ use super::handoff::ExpandedHandoff;
 use super::queue::QueueSpec;
 use super::trace::RatePlan;
 use farlink_channel::fec::BlockCode;
+use farlink_channel::trace::ContactPlan;
 use farlink_tcp::config::Config;
 use farlink_tcp::time::Interval;
 use farlink_tcp::{Dscp, IpVersion};
@@ -116,6 +117,8 @@ pub struct DirectionSpec {
     pub rate: u64,
     /// Rate over time, which replaces `rate`.
     pub rate_trace: Option<RatePlan>,
+    /// Contact plan, whose rates are those of `rate_trace`.
+    pub contacts: Option<Arc<ContactPlan>>,
     /// One-way propagation delay.
     pub delay: Interval,
     /// Framing per packet in bytes.

@@ -110,7 +110,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "delay = \"250 ms\"\nqueue",
         "colour = \"red\"\nqueue",
-        "geo.toml:13: unknown key \"colour\" in links[0].down; the keys are \"rate\", \"rate_trace\", \"delay\", \
+        "geo.toml:13: unknown key \"colour\" in links[0].down; the keys are \"rate\", \"rate_trace\", \"contacts\", \"delay\", \
          \"overhead\", \"service_time\", \"fec\", \"queue\", \"discipline\", \"classes\", \"mark\", \"priorities\", \"super_packet\", \"mtu\", \"fragments\", \"channel\", \"background\"",
     ),
     (

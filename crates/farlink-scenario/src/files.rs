@@ -32,8 +32,10 @@ fn in_direction(direction: &mut Node, read: &mut Reader<'_>) -> Result<(), Probl
     if (set(given) || set(given.and_then(|t| t.get("file")))) && !set(direction.get("rate")) {
         direction.remove("rate");
     }
-    if let Some(trace) = direction.get_mut("rate_trace") {
-        one(trace, read).map_err(|problem| problem.within("rate_trace"))?;
+    for key in ["rate_trace", "contacts"] {
+        if let Some(trace) = direction.get_mut(key) {
+            one(trace, read).map_err(|problem| problem.within(key))?;
+        }
     }
     let Some(channel) = direction.get_mut("channel") else {
         return Ok(());

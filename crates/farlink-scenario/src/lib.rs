@@ -19,6 +19,7 @@ mod channel_faults;
 mod checks;
 mod classes;
 mod compression;
+mod contacts;
 mod control;
 mod decode;
 mod defaults;

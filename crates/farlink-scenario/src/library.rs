@@ -33,6 +33,7 @@ pub fn library() -> &'static [(&'static str, &'static str)] {
         "dumbbell-1000-pairs",
         "internet-leung1998",
         "leo-lossy",
+        "mars-contacts",
         "leo-reconfiguration",
         "starlink-laniewski2024",
         "oneweb-ara2025",

@@ -108,10 +108,10 @@ fn fill(link: &mut Node, name: &str, known: &[Node]) -> Result<(), String> {
             continue;
         };
         let mut node = moved(node, &at);
-        // A trace of rates replaces the rate of the preset.
+        // A trace of rates or a contact plan replaces the rate of the preset.
         if link
             .get(key)
-            .is_some_and(|own| own.get("rate_trace").is_some())
+            .is_some_and(|own| own.get("rate_trace").or(own.get("contacts")).is_some())
         {
             node.remove("rate");
         }

@@ -59,6 +59,11 @@ const SECTIONS: &[(&str, &str, &str)] = &[
         "RateTraceTable",
         "Or a rate such as `\"12 Mbit/s\"`. Formats: `docs/channels/traces.md`.",
     ),
+    (
+        "`contacts = { ... }`",
+        "ContactsSpec",
+        "Formats: `docs/channels/contacts.md`.",
+    ),
     ("`channel = { ... }`", "ChannelSpec", ""),
     ("`rayleigh = { ... }`", "RayleighSpec", ""),
     ("`radio = { ... }`", "RadioSpec", ""),

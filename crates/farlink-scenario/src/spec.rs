@@ -12,6 +12,7 @@ use super::background::BackgroundSpec;
 use super::channel::Channel;
 use super::classes::ClassSpec;
 use super::compression::CompressionSpec;
+use super::contacts::ContactsSpec;
 use super::discipline::DisciplineSpec;
 use super::fec::FecSpec;
 use super::flow::{FlowSpec, IpName};
@@ -134,13 +135,16 @@ table! {
     /// One direction of a link.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct DirectionTable {
-        /// Rate of the transmitter, 1 bit/s to 1000 Gbit/s. Required unless a preset or
-        /// `rate_trace` gives it.
+        /// Rate of the transmitter, 1 bit/s to 1000 Gbit/s. Required unless a preset,
+        /// `rate_trace` or `contacts` gives it.
         rate?: Rate;
         /// Rate of the transmitter over time, as an alternative to `rate`: a trace, or a constant
         /// rate such as "12 Mbit/s", which becomes a packet-delivery trace with evenly spaced
         /// packets.
         rate_trace?: RateTraceSpec;
+        /// Times at which the link exists, each with its rate and delay, as an alternative to
+        /// `rate`. The delay of the plan is added to `delay`, which is then 0 s by default.
+        contacts?: ContactsSpec;
         /// One-way propagation delay, 0 s to 1 h. Required unless a preset gives it.
         delay?: Time;
         /// Bytes of framing that each packet has on the wire in addition to its IP length.

@@ -23,7 +23,7 @@ use super::tree::Step;
 use super::units::{Probability, Rate, Scalar, SymbolRate, Time};
 
 /// Maximum rate in a trace, in bit/s.
-const MAX_RATE: u64 = 1_000_000_000_000;
+pub(super) const MAX_RATE: u64 = 1_000_000_000_000;
 
 /// Rate of a transmitter over time: a table, or a constant rate such as "12 Mbit/s", which becomes
 /// a packet-delivery trace with evenly spaced packets.
@@ -170,6 +170,12 @@ pub struct Start {
 }
 
 impl Start {
+    /// Start at the beginning.
+    pub(super) const BEGINNING: Self = Self {
+        offset: Interval::ZERO,
+        random: Interval::ZERO,
+    };
+
     /// Returns the position of time 0 in the trace, for a run with the random number `share` in [0,
     /// 1).
     pub fn at(self, share: f64) -> Interval {
@@ -202,10 +208,7 @@ impl RateTraceSpec {
             Self::Even(Rate(rate)) => {
                 return Ok(RatePlan {
                     trace: Arc::new(RateTrace::Even(*rate)),
-                    start: Start {
-                        offset: Interval::ZERO,
-                        random: Interval::ZERO,
-                    },
+                    start: Start::BEGINNING,
                 });
             }
             Self::Table(table) => table,
@@ -375,7 +378,7 @@ fn is_csv(text: &str) -> bool {
 }
 
 /// Iterates over lines with content, numbered from 1.
-fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(super) fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..)
         .zip(text.trim_start_matches('\u{feff}').lines())
         .map(|(number, line)| (number, line.trim()))
@@ -383,13 +386,13 @@ fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Text of a trace, and its name in messages.
-struct Text<'a> {
-    name: &'a str,
-    text: &'a str,
+pub(super) struct Text<'a> {
+    pub(super) name: &'a str,
+    pub(super) text: &'a str,
 }
 
 impl<'a> Text<'a> {
-    fn of(
+    pub(super) fn of(
         file: Option<&'a String>,
         data: Option<&'a String>,
         from: Option<&'a String>,
@@ -414,11 +417,11 @@ impl<'a> Text<'a> {
         }
     }
 
-    fn fault(&self, message: &impl ToString) -> Problem {
+    pub(super) fn fault(&self, message: &impl ToString) -> Problem {
         Problem::new([], format!("from {:?}: {}", self.name, message.to_string()))
     }
 
-    fn line(&self, number: usize, message: &str) -> Problem {
+    pub(super) fn line(&self, number: usize, message: &str) -> Problem {
         Problem::new(
             [],
             format!("from {:?}, line {number}: {message}", self.name),
@@ -486,7 +489,7 @@ impl<'a> Text<'a> {
 }
 
 /// Splits the head of a column into name and unit: `rate (Mbit/s)`, `rate [Mbit/s]`, `rate_Mbit/s`.
-fn column(head: &str) -> (&str, &str) {
+pub(super) fn column(head: &str) -> (&str, &str) {
     let head = head.trim().trim_matches('"');
     let end = head
         .find(|c: char| !c.is_ascii_alphabetic())
@@ -520,11 +523,11 @@ fn quantity<Q: FromStr<Err = String>>(
     }
 }
 
-fn time(cell: &str, unit: &str) -> Result<Interval, String> {
+pub(super) fn time(cell: &str, unit: &str) -> Result<Interval, String> {
     quantity::<Time>(cell, unit, |time| time.0.as_nanos()).map(Interval::from_nanos)
 }
 
-fn rate(cell: &str, unit: &str) -> Result<u64, String> {
+pub(super) fn rate(cell: &str, unit: &str) -> Result<u64, String> {
     let rate = quantity::<Rate>(cell, unit, |rate| rate.0)?;
     if rate > MAX_RATE {
         return Err(format!("= {cell:?} is above \"{}\"", Rate(MAX_RATE)));

@@ -14,8 +14,8 @@ use farlink_agent::{
 use farlink_channel::rng::{Probability, Stream, Streams};
 use farlink_channel::trace::Pace;
 use farlink_channel::{
-    BitErrors, Channel, ChannelError, Corrupt, Distribution as JitterDistribution, Duplicate,
-    Gilbert, GilbertTime, Jitter, Loss, Reorder, Stage,
+    BitErrors, Channel, ChannelError, Contacts, Corrupt, Distribution as JitterDistribution,
+    Duplicate, Gilbert, GilbertTime, Jitter, Loss, Reorder, Stage,
 };
 use farlink_link::arq::ArqLink;
 use farlink_link::header_compression::Compression;
@@ -323,6 +323,10 @@ fn channel_stages(
     name: &str,
 ) -> Result<Vec<Stage>, ChannelError> {
     let mut stages = Vec::new();
+    if let Some(plan) = &spec.contacts {
+        let contacts = Contacts::new(Arc::clone(plan));
+        stages.push(Stage::Process(Box::new(contacts)));
+    }
     for (i, group) in spec.channel.iter().enumerate() {
         let place = process::Place {
             rate: spec.rate,

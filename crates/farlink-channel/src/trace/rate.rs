@@ -2,7 +2,7 @@
 //!
 //! A departure time is computed from the trace directly, so a trace adds no events.
 
-use super::{Timeline, TraceError};
+use super::{ContactPlan, Timeline, TraceError};
 use farlink_tcp::time::NANOS_PER_SEC;
 use farlink_tcp::{Instant, Interval};
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub enum RateTrace {
         /// Rate of each row in bit/s; 0 is an outage, during which packets wait.
         rates: Vec<u64>,
     },
+    /// Rates of a contact plan. A packet is sent within a contact as a whole.
+    Contacts(Arc<ContactPlan>),
 }
 
 impl RateTrace {
@@ -77,6 +79,7 @@ impl RateTrace {
                 Some(Interval::from_millis(last.into()))
             }
             Self::Even(_) => None,
+            Self::Contacts(plan) => Some(Interval::from_nanos(plan.end().as_nanos())),
             Self::Steps { timeline, .. } => Some(timeline.length()),
         }
     }
@@ -90,6 +93,7 @@ impl RateTrace {
                 times.len() as u64 * u64::from(OPPORTUNITY) * 8 * 1000 / last
             }
             Self::Even(rate) => *rate,
+            Self::Contacts(plan) => plan.mean(),
             Self::Steps { timeline, rates } => {
                 let length = u128::from(timeline.length().as_nanos());
                 let sum: u128 = timeline
@@ -111,6 +115,7 @@ impl RateTrace {
                 let min = used.iter().copied().min().unwrap_or(0);
                 [min, used.iter().copied().max().unwrap_or(0)]
             }
+            Self::Contacts(plan) => [0, plan.most()],
             _ => [self.mean(); 2],
         }
     }
@@ -127,7 +132,7 @@ impl RateTrace {
                 let bits = u128::from(OPPORTUNITY) * 8 * 1000 * u128::from(k + 1);
                 bits.div_ceil((*rate).into()) as u64 * MILLI
             }
-            Self::Steps { .. } => 0,
+            Self::Steps { .. } | Self::Contacts(_) => 0,
         }
     }
 
@@ -147,7 +152,7 @@ impl RateTrace {
                 let bits = u128::from(OPPORTUNITY) * 8 * 1000;
                 (u128::from(millis) * u128::from(*rate) / bits) as u64
             }
-            Self::Steps { .. } => 0,
+            Self::Steps { .. } | Self::Contacts(_) => 0,
         }
     }
 }
@@ -202,6 +207,12 @@ impl Pace {
             }
             self.next = row as u64;
             return (starts, Instant::from_nanos(ends));
+        }
+        if let RateTrace::Contacts(plan) = &*self.trace {
+            let mut contact = self.next as usize;
+            let sent = plan.send(free_at.max(now), wire, &mut contact);
+            self.next = contact as u64;
+            return sent;
         }
         // The unused bytes of the last opportunity serve only packets that have waited for it.
         if now >= free_at {
