@@ -26,7 +26,7 @@ fn listed(plan: &ContactPlan) -> Vec<(f64, f64, u64)> {
 /// Returns the delay of a short packet whose last bit leaves at `seconds`.
 fn delay(plan: &ContactPlan, seconds: u64) -> Option<f64> {
     let now = Instant::ZERO + Interval::from_secs(seconds);
-    plan.delay(now, 1, &mut 0).map(|delay| delay.as_secs_f64())
+    plan.delay(now, 1, &mut 0).map(Interval::as_secs_f64)
 }
 
 const ION: &str = "## begin ionadmin\n1 1 node1.ionconfig\ns\nm horizon +0\n\
