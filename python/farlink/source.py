@@ -44,6 +44,8 @@ class Source:
     saved: Mapping[str, str] = field(default_factory=dict)
     runs: int | None = None
     directory: Path = field(default_factory=Path)
+    reads: list[str] = field(default_factory=list, compare=False)
+    """Names of the files that were read for the scenario."""
 
     def resolve(
         self, tcp: Sequence[str | type] | None, overrides: Sequence[tuple[str, str]]
@@ -113,6 +115,7 @@ class Source:
 
         The message of an error has only the reason, without the file's name.
         """
+        self.reads.append(name)
         try:
             return (self.directory / name).read_text(encoding="utf-8-sig")
         except OSError as error:

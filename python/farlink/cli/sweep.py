@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -93,23 +94,23 @@ def sweep(
     runs. docs/sweeps.md has all keys of a file, docs/scale.md the way to many machines.
     """  # noqa: D301 (a backspace keeps the lines of what follows as they are)
     from farlink.experiment import plan as plans
-    from farlink.experiment import shards
+    from farlink.experiment import plancache, shards
     from farlink.experiment.execute import on_cluster
     from farlink.experiment.sweep import SweepStopped, sweep_plan
 
     wanted = _precision(precision)
-    plan = plans.read(file, runs=runs, precision=wanted, seed=seed)
+    stored = partial(_store_of, out, store)
+    plan = plans.read(file, runs=runs, precision=wanted, seed=seed, stored=stored)
     if listing:
         _list(plan)
         return
     if csv is not None and not text.is_standard_output(csv):
         files.check_file(csv)
-    directory = out if out is not None else files.inside(Path("farlink-out"), plan.name)
+    directory = _directory(out, plan.name)
     files.check_directory(directory)
-    where = store if store is not None else directory / "store"
+    where = stored(plan.name)
     if join:
-        count = shards.join(plan, where, join)
-        text.progress_line(f"joined: {count:,} runs of {len(join)} stores into {where}")
+        _join_stores(plan, where, join)
     if shard:
         _simulate_shard(plan, shards.parse(shard), where, jobs, cluster, quiet)
         return
@@ -118,7 +119,23 @@ def sweep(
             result = sweep_plan(plan, store=where, jobs=jobs, executor=executor, progress=progress)
         except SweepStopped as stop:
             raise text.Stopped(f"{stop}; the same command goes on from there") from stop
+    plancache.save(where, plan.digest, plan.points)
     _write(result, directory, csv, quiet)
+
+
+def _join_stores(plan: Any, where: Path, stores: list[Path]) -> None:  # noqa: ANN401 (Plan)
+    from farlink.experiment import shards
+
+    count = shards.join(plan, where, stores)
+    text.progress_line(f"joined: {count:,} runs of {len(stores)} stores into {where}")
+
+
+def _directory(out: Path | None, name: str) -> Path:
+    return out if out is not None else files.inside(Path("farlink-out"), name)
+
+
+def _store_of(out: Path | None, store: Path | None, name: str) -> Path:
+    return store if store is not None else _directory(out, name) / "store"
 
 
 def _write(result: "SweepResult", directory: Path, csv: Path | None, quiet: bool) -> None:

@@ -1,13 +1,14 @@
 """Plan of a sweep: reads and checks the sweep file, and builds its points."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from farlink import files, resultfile, source
 from farlink.errors import ScenarioError
+from farlink.experiment import plancache
 from farlink.experiment.design import Combination, grid, sampled
 from farlink.experiment.factors import Factor, read_factor, settings
 from farlink.experiment.points import Point
@@ -64,6 +65,8 @@ class Plan:
         Measures of the tables; empty for the default ones.
     text
         Text of the sweep file, if there is one.
+    digest
+        Hash under which the points are to be stored; None if they are, or may not be.
     """
 
     name: str
@@ -80,6 +83,7 @@ class Plan:
     against: Sequence[Against]
     design: str = "grid"
     text: str = ""
+    digest: str | None = None
     factor: Mapping[str, Factor] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,8 +96,11 @@ def read(
     runs: int | None = None,
     precision: Mapping[str, Any] | None = None,
     seed: int | None = None,
+    stored: Callable[[str], Path] | None = None,
 ) -> Plan:
     """Read a sweep from a file or a mapping; arguments override the values of the file.
+
+    `stored` returns the folder of the sweep's numbers by its name, which may have its points.
 
     Raises
     ------
@@ -120,12 +127,14 @@ def read(
     own_seed = at.whole(tree, "seed", 0, 2**64 - 1)
     chosen = seed if seed is not None else own_seed
     common = settings(tree.get("set", {}), at.at("set"))
-    points = _points(tree, drawn, combinations, common, chosen, directory, at)
+    name = files.as_name(at.text(tree, "name", default=_stem(what)))
+    store = None if stored is None else stored(name)
+    points, digest = _points(tree, drawn, combinations, common, chosen, directory, at, store)
     if kind == "grid":
         _all_differ(points, at)
     names = [factor.name for factor in factors]
     plan = Plan(
-        name=files.as_name(at.text(tree, "name", default=_stem(what))),
+        name=name,
         description=at.text(tree, "description", default=""),
         factors=drawn,
         combinations=combinations,
@@ -139,6 +148,7 @@ def read(
         against=_against(tree, factors, at),
         design=kind,
         text=text,
+        digest=digest,
     )
     if plan.against and kind != "grid":
         at.at("against").wrong("a drawn design has no pairs; leave it out, or make it a grid")
@@ -235,18 +245,24 @@ def _points(
     seed: int | None,
     directory: Path,
     at: Reading,
-) -> list[Point]:
+    store: Path | None,
+) -> tuple[list[Point], str | None]:
+    """Return the points, and the hash under which they are to be stored."""
     scenario = tree.get("scenario")
     if not isinstance(scenario, str | Mapping):
         at.wrong('scenario is missing; write a name of the library ("geo-lossy") or a file')
     where = source.find(_beside(scenario, directory))
     by_name = {factor.name: factor for factor in factors}
+    values = [_sets(common, combination) for combination in combinations]
+    digest = plancache.digest(where, values, seed) if len(values) >= plancache.LEAST else None
+    known = plancache.load(store, digest) if store is not None and digest is not None else None
     points = []
-    for combination in combinations:
-        sets = dict(common)
-        for level in combination.values():
-            sets |= level.sets
+    for number, combination in enumerate(combinations):
         shown = {name: by_name[name].shown(level) for name, level in combination.items()}
+        if known is not None:
+            object.__setattr__(known[number], "factors", shown)
+            continue
+        sets = dict(values[number])
         tcp = sets.pop("tcp", None)
         try:
             names = None if tcp is None else [tcp]
@@ -255,7 +271,17 @@ def _points(
             label = ", ".join(f"{name} {level.label}" for name, level in combination.items())
             at.wrong(f"point {label}: {error}")
         points.append(Point(next(iter(texts.values())), shown))
-    return points
+    if known is not None:
+        return known, None
+    return points, None if where.reads else digest
+
+
+def _sets(common: Mapping[str, Any], combination: Combination) -> dict[str, Any]:
+    """Return the values of a point, by path."""
+    sets = dict(common)
+    for level in combination.values():
+        sets |= level.sets
+    return sets
 
 
 def _beside(scenario: str | Mapping[str, Any], directory: Path) -> str | Path | Mapping[str, Any]:
