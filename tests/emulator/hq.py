@@ -1,11 +1,11 @@
 """HTTP/0.9 over QUIC by aioquic, run in a host of an emulation as a file of its own.
 
 python hq.py get NAME PORT CERTIFICATE PATH...
-python hq.py serve PORT
+python hq.py serve PORT [--more BYTES]
 
 `get` downloads all paths at once over one connection, and prints a line of JSON: for each path its
 length, SHA-256 and time since the start of the connection. As CERTIFICATE, - stands for any.
-`serve` answers a request for /N by N bytes.
+`serve` answers a request for /N by N bytes, and --more of them.
 """
 
 import argparse
@@ -21,14 +21,26 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from aioquic.asyncio.client import connect
+from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.asyncio.server import serve
 from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.events import QuicEvent, StreamDataReceived, StreamReset
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 PROTOCOL = ["hq-interop"]
 WINDOW = 16 << 20
+
+
+class Client(QuicConnectionProtocol):
+    """Connection on which a reset ends a stream. For aioquic's reader it does not."""
+
+    def quic_event_received(self, event: QuicEvent) -> None:
+        """Pass an event to the readers of streams."""
+        if isinstance(event, StreamReset):
+            event = StreamDataReceived(data=b"", end_stream=True, stream_id=event.stream_id)
+        super().quic_event_received(event)
 
 
 async def get(
@@ -49,7 +61,8 @@ async def get(
     if logs is not None:
         configuration.secrets_log_file = logs.open("a")
     began = time.perf_counter()
-    async with connect(name, port, configuration=configuration) as client:
+    connection = connect(name, port, configuration=configuration, create_protocol=Client)
+    async with connection as client:
 
         async def one(path: str) -> dict[str, Any]:
             reader, writer = await client.create_stream()
@@ -93,19 +106,19 @@ def of_server(directory: Path) -> QuicConfiguration:
     return configuration
 
 
-async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, more: int) -> None:
     """Answer one request."""
     size = int((await reader.readline()).split()[1].removeprefix(b"/"))
-    writer.write(b"Z" * size)
+    writer.write(b"Z" * (size + more))
     writer.write_eof()
 
 
-def run_server(port: int) -> Coroutine[Any, Any, None]:
+def run_server(port: int, more: int) -> Coroutine[Any, Any, None]:
     """Return the server, which runs until it is killed."""
     tasks = set()
 
     def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(answer(reader, writer))
+        task = asyncio.get_running_loop().create_task(answer(reader, writer, more))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
@@ -135,12 +148,13 @@ def main() -> None:
     client.add_argument("--keys", type=Path)
     server = commands.add_parser("serve")
     server.add_argument("port", type=int)
+    server.add_argument("--more", type=int, default=0)
     given = parser.parse_args()
     if given.command == "get":
         certificate = None if given.certificate == Path("-") else given.certificate
         asyncio.run(get(given.name, given.port, certificate, given.paths, given.keys))
     else:
-        asyncio.run(run_server(given.port))
+        asyncio.run(run_server(given.port, given.more))
 
 
 if __name__ == "__main__":

@@ -76,6 +76,26 @@ def test_the_client_downloads_from_a_program(tcp: str, capfd: pytest.CaptureFixt
     assert (report["correct"], report["bytes"], report["failure"]) == (True, 1_000_000, None)
 
 
+@AIOQUIC
+@pytest.mark.parametrize("more", [-1, 1])
+def test_an_answer_of_another_length_is_wrong(more: int, capfd: pytest.CaptureFixture[str]) -> None:
+    server = ("server", [*SERVE[1], "--more", str(more)])
+    done = emulation.transfer(path(), "10kB", endpoints={"client": "quic"}, servers=[server])
+    assert done.exit_code == 1
+    report = json.loads(capfd.readouterr().out)
+    assert (report["correct"], report["bytes"]) == (False, 10_000 + more)
+
+
+@AIOQUIC
+def test_a_request_that_is_none_is_reset_and_others_are_answered(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    command = get("443", str(emulation.CERTIFICATE), "/nothing", "/1000")
+    done = fl.emulate(path(), command, endpoints={"server": "quic"}, seconds=30)
+    assert done.exit_code == 0
+    assert [row["bytes"] for row in got(capfd)] == [0, 1000]
+
+
 def test_a_transfer_over_quic_takes_the_time_of_the_simulation(
     capfd: pytest.CaptureFixture[str],
 ) -> None:

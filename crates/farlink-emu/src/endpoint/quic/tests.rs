@@ -205,3 +205,18 @@ fn only_refusals_of_udp_name_a_port() {
         assert_eq!(unreachable_port(&refusal), None);
     }
 }
+
+#[test]
+fn hosts_on_different_ports_have_different_seeds() {
+    let config = host(SERVER, IpVersion::V4, None)
+        .quic
+        .unwrap()
+        .config
+        .config;
+    let ports = [443, 444, 443 + 256, 5001];
+    let seeds: std::collections::BTreeSet<_> = ports
+        .map(|port| seeded(config, port).seed)
+        .into_iter()
+        .collect();
+    assert_eq!(seeds.len(), ports.len());
+}
