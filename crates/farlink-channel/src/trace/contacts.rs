@@ -242,6 +242,35 @@ mod tests {
     }
 
     #[test]
+    fn a_contact_that_follows_at_once_has_its_own_rate_and_delay() {
+        let delays = vec![
+            (s(0), Interval::from_secs(5)),
+            (s(10), Interval::from_secs(6)),
+        ];
+        let contacts = vec![contact(0, 10, 8_000), contact(10, 20, 16_000)];
+        let plan = ContactPlan::new(contacts, delays, false).unwrap();
+        let (start, end) = plan.send(s(10), 1000, &mut 0);
+        assert_eq!(end.since(start), Interval::from_millis(500));
+        assert_eq!(plan.delay(s(9), 1000, &mut 0), Some(Interval::from_secs(5)));
+        assert_eq!(
+            plan.delay(s(10), 1000, &mut 0),
+            Some(Interval::from_secs(6))
+        );
+    }
+
+    #[test]
+    fn a_number_beyond_the_contact_does_not_hide_it() {
+        let plan = plan(true);
+        let mut hint = 1;
+        assert_eq!(plan.send(s(12), 1000, &mut hint), (s(12), s(13)));
+        assert_eq!(hint, 0);
+        assert_eq!(
+            plan.delay(s(13), 1000, &mut 1),
+            Some(Interval::from_secs(240))
+        );
+    }
+
+    #[test]
     fn the_mean_counts_from_time_zero() {
         // (10 s of 8 kbit/s and 3 s of 16 kbit/s) in 33 s.
         assert_eq!(plan(true).mean(), 128_000 / 33);
