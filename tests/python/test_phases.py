@@ -5,11 +5,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import farlink
-from farlink import cli, constellation, orbit, phases, recordings
+from farlink import cli, constellation, orbit, phases, phasetable, recordings
 from farlink.errors import ScenarioError
 
 SPACING = 1500 * 8 / 10e6
@@ -166,6 +167,63 @@ def test_changes_of_routes_and_of_a_channel_in_stages_count() -> None:
     ]
     assert phases.boundaries(scenario, 3.0) == [1.0, 2.5]
     assert phases.boundaries(scenario, 2.0) == [1.0]
+
+
+def _segments(*rows: tuple[float, int, bool]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=pd.Index(["time", "seq", "retransmission"]))
+
+
+def _arrivals(*rows: tuple[float, int]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=pd.Index(["time", "seq"]))
+
+
+def test_segment_sent_again_counts_if_its_retransmission_cannot_have_come() -> None:
+    # The least delay is 0.10 s, and the segment 0 is sent again at 0.20 s.
+    sent = _segments((0.00, 0, False), (0.01, 1, False), (0.02, 2, False), (0.20, 0, True))
+    others = ((0.11, 1), (0.14, 2))
+    for arrival, late in ((0.15, 1), (0.25, 1), (0.31, 0)):
+        arrived = _arrivals(*others, (arrival, 0))
+        edges = phasetable._Edges(np.array([0.0, 1.0]))
+        measures = phasetable._reordering(sent, arrived, edges)
+        assert measures["reordered"].tolist() == [late]
+        # Two segments came since the first that overtook.
+        assert measures["extent_max"].tolist() == [2 * late]
+
+
+def test_greatest_extent_of_a_phase_counts() -> None:
+    sent = _segments(*((0.01 * seq, seq, False) for seq in range(6)))
+    order = (1, 2, 3, 0, 5, 4)
+    arrived = _arrivals(*((0.5 + 0.01 * place, seq) for place, seq in enumerate(order)))
+    edges = phasetable._Edges(np.array([0.0, 1.0]))
+    measures = phasetable._reordering(sent, arrived, edges)
+    assert measures["reordered"].tolist() == [2]
+    assert measures["extent_max"].tolist() == [3]
+
+
+def test_event_at_a_change_belongs_to_the_new_phase() -> None:
+    edges = phasetable._Edges(np.array([0.0, 1.0, 2.0]))
+    assert edges.place(np.array([0.0, 0.999, 1.0, 2.0])).tolist() == [0, 0, 1, 1]
+
+
+def test_bytes_of_several_connections_add_up() -> None:
+    edges = phasetable._Edges(np.array([0.0, 1.0, 2.0]))
+    rows = {"time": [0.1, 0.2, 1.1, 1.2], "bytes": [100, 250, 40, 90]}
+    assert phasetable._bits(pd.DataFrame(rows), edges).tolist() == [2000.0, 720.0]
+
+
+def test_losses_are_of_data_and_known_for_one_sender() -> None:
+    text = SCENARIO.format(down="loss = 0.02", tcp="sack", more="")
+    text = text.replace('delay = "10 ms"', 'delay = "10 ms"\nchannel = { loss = 0.05 }')
+    result = farlink.run(tomllib.loads(text))
+    drops = result.trace("drops")
+    table = result.phases(interval=2.0)
+    assert table["lost"].sum() == drops["seq"].notna().sum() < len(drops)
+    both = [dict(flow) for flow in tomllib.loads(text)["flows"]]
+    tree = tomllib.loads(text) | {"flows": [{**both[0], "app": "http", "pages": 3}]}
+    tree["flows"][0].pop("duration")
+    answered = farlink.run(tree).phases(interval=100.0)
+    assert answered["side"].tolist() == ["from", "to"]
+    assert answered["lost"].isna().all()
 
 
 def test_unknown_changes_are_refused_in_a_line() -> None:
