@@ -5,8 +5,13 @@ use crate::common::{expand, metric, result_of};
 /// Returns a metric of a file of 3000 segments, sent in one window over a link on which a segment
 /// takes 1 ms.
 fn run(tcp: &str, name: &str) -> f64 {
+    let mss = if tcp.contains("mss") {
+        ""
+    } else {
+        "mss = \"1460 B\"\n"
+    };
     let scenario = expand(&format!(
-        "[tcp]\nvariant = \"sack\"\nmss = \"1460 B\"\ntimestamps = false\ninitial_window = 3000\n\
+        "[tcp]\nvariant = \"sack\"\n{mss}timestamps = false\ninitial_window = 3000\n\
          receive_window = \"100 MB\"\nsend_buffer = \"100 MB\"\n{tcp}\n[[links]]\nbetween = [\"a\", \"b\"]\n\
          down = {{ rate = \"12 Mbit/s\", delay = \"100 ms\" }}\nup = {{ rate = \"12 Mbit/s\", delay = \"100 ms\" }}\n\
          [[flows]]\nfrom = \"a\"\nto = \"b\"\napp = \"file\"\nsize = \"4380 kB\"\n"
@@ -50,6 +55,20 @@ fn joined_segments_wait_for_the_last_one() {
     let (single, joined) = (delay(""), delay("gro = \"9.5 ms\"\ndelayed_ack = \"1 s\""));
     let wait = joined - single;
     assert!((wait - 0.005).abs() < 2e-5, "{wait}");
+}
+
+/// A receiver sends one ACK for the R segments that the sender requests (TARR). The request takes 8
+/// bytes of a segment.
+#[test]
+fn acks_are_as_many_as_the_sender_requests() {
+    let acks = |tcp: &str| run(&format!("delayed_ack = \"1 s\"\n{tcp}"), "acks_sent");
+    for every in [1, 2, 10, 20, 40] {
+        let requested = acks(&format!("mss = \"1468 B\"\nack_rate = {every}"));
+        assert_eq!(requested, acks(&format!("ack_every = {every}")), "{every}");
+        // One ACK more may be that of the FIN.
+        assert!((0.0..=1.0).contains(&(requested - f64::from(3000 / every))));
+    }
+    assert_eq!(acks("ack_rate = \"follow\""), acks(""));
 }
 
 /// A lost segment is repaired as without joining, and the data arrives whole.

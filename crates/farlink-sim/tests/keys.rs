@@ -64,6 +64,7 @@ const KEYS: &[Key] = &[
     ("delayed_ack", &[], &["off", "500 ms"]),
     ("gro", &[], &["1 ms"]),
     ("ack_every", &[], &["5"]),
+    ("ack_rate", &[], &["8"]),
     ("ack_heartbeat", &[], &["true"]),
     ("ack_quick", &[], &["16"]),
     ("ack_gap_fill", &[], &["delayed"]),

@@ -15,7 +15,7 @@ mod window;
 pub use ecn::{EcnConfig, EcnEcho, EcnMode};
 pub use lifetime::{KeepAlive, LifetimeConfig};
 pub use notices::NoticeConfig;
-pub use receiver::{DelayedAck, DummyReply, ReceiverConfig, SnackForm, WindowScale};
+pub use receiver::{AckRate, DelayedAck, DummyReply, ReceiverConfig, SnackForm, WindowScale};
 pub use recovery::{
     AssumeLoss, Careful, Eln, NewRenoExit, PartialAck, PrrBound, RackConfig, RackRtt, Recovery,
     ReduceFrom, TlpConfig, Undo,
@@ -78,6 +78,8 @@ pub struct Config {
     pub receiver: ReceiverConfig,
     /// TCP Fast Open (RFC 7413).
     pub fast_open: FastOpen,
+    /// TCP ACK Rate Request.
+    pub ack_rate: AckRate,
     /// Limits for peers that do not answer, and for the closing of a connection.
     pub lifetime: LifetimeConfig,
 }
@@ -105,6 +107,7 @@ impl Default for Config {
             rto: RtoConfig::default(),
             receiver: ReceiverConfig::default(),
             fast_open: FastOpen::Off,
+            ack_rate: AckRate::Off,
             lifetime: LifetimeConfig::default(),
         }
     }

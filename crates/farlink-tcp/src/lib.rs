@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod accecn;
+mod ack_rate;
 mod clock;
 pub mod config;
 pub mod congestion;
@@ -52,6 +53,7 @@ pub mod time;
 mod timers;
 pub mod variant;
 
+pub use ack_rate::AckRateOption;
 pub use config::Config;
 pub use connection::{
     BurstBudget, CloseReason, Connection, Event, LossCause, Notice, State, WriteError,

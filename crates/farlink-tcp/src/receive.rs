@@ -562,6 +562,21 @@ impl Receiver {
         }
     }
 
+    /// Sets the number of full-sized segments after which an ACK is sent.
+    pub(crate) fn set_ack_every(&mut self, every: u32) {
+        let ack = self.config.receiver.delayed_ack;
+        if ack.every == every && !ack.max_delay.is_zero() {
+            return;
+        }
+        let mut config = Config::clone(&self.config);
+        let delayed = &mut config.receiver.delayed_ack;
+        if delayed.max_delay.is_zero() {
+            *delayed = DelayedAck::default();
+        }
+        delayed.every = every;
+        self.config = Arc::new(config);
+    }
+
     /// Returns the number of coming data segments whose ACKs are not delayed.
     pub(crate) fn quick(&self) -> u32 {
         self.quick

@@ -1,5 +1,6 @@
 //! A TCP segment: the header as plain values, the body as a length or as bytes.
 
+use crate::ack_rate::AckRateOption;
 use crate::ecn::{AccEcnOption, Ecn};
 use crate::fast_open::Extra;
 use crate::priority::Dscp;
@@ -169,6 +170,8 @@ pub struct RareOptions {
     pub accecn: Option<AccEcnOption>,
     /// A SNACK, or TCP Fast Open on a SYN.
     pub extra: Extra,
+    /// TCP ACK Rate Request.
+    pub ack_rate: Option<AckRateOption>,
     /// Explicit loss notification: the segment at the acknowledgment number was damaged on its way
     /// (west1997, 2.3.3).
     pub eln: bool,
@@ -191,6 +194,7 @@ impl RareOptions {
         scps: None,
         accecn: None,
         extra: Extra::None,
+        ack_rate: None,
         eln: false,
         ackp: false,
         nack: false,
@@ -334,6 +338,9 @@ impl Options {
 /// Bytes of the Timestamps option in a header, with its padding.
 pub(crate) const TIMESTAMPS_LEN: u32 = 12;
 
+/// Bytes of a request of an ACK rate in a header, with its padding.
+pub(crate) const ACK_RATE_LEN: u32 = 8;
+
 impl RareOptions {
     #[cold]
     fn wire_len(&self, timestamps: bool) -> u32 {
@@ -355,7 +362,8 @@ impl RareOptions {
             4 + 8 * u32::from(self.sack.len)
         };
         let accecn = self.accecn.map_or(0, |option| option.wire_len());
-        4 * of_four + aligned + sack + accecn + self.extra.wire_len()
+        let ack_rate = self.ack_rate.map_or(0, AckRateOption::wire_len);
+        4 * of_four + aligned + sack + accecn + ack_rate + self.extra.wire_len()
     }
 }
 

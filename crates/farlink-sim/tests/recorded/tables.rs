@@ -66,6 +66,8 @@ pub(crate) const TCP: &[(&str, &str)] = &[
     ("loss", "delayed_ack=off"),
     ("loss", "delayed_ack='500 ms' ack_every=5"),
     ("loss", "gro='5 ms'"),
+    ("loss", "ack_rate=4"),
+    ("loss", "ack_rate=follow"),
     ("loss", "ack_heartbeat=true"),
     ("queue", "ack_quick=16"),
     ("loss", "ack_gap_fill=delayed dup_acks=delayed"),

@@ -88,6 +88,17 @@ impl ReceiverConfig {
     }
 }
 
+/// TCP ACK Rate Request (draft-ietf-tcpm-ack-rate-request).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AckRate {
+    /// Not offered.
+    Off,
+    /// Offered, and the peer's requests are followed.
+    Follow,
+    /// As `Follow`, and an ACK for this many full-sized segments is requested.
+    Request(u8),
+}
+
 /// Scaling of the window field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowScale {

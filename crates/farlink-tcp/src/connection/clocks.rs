@@ -1,6 +1,7 @@
 //! Phase and limit of a sender, and the time in each.
 
 use crate::accecn::Negotiation;
+use crate::ack_rate::AckRateState;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::join::Joining;
@@ -27,6 +28,8 @@ pub(super) struct Clocks {
     pub(super) ecn: Negotiation,
     /// Segments that wait to be joined, if that is configured.
     pub(super) joining: Option<Box<Joining>>,
+    /// TCP ACK Rate Request.
+    pub(super) ack_rate: AckRateState,
 }
 
 impl Clocks {
@@ -37,6 +40,7 @@ impl Clocks {
             challenge_at: Instant::ZERO,
             ecn: Negotiation::new(config.ecn),
             joining: Joining::new(config.receiver.gro),
+            ack_rate: AckRateState::new(config.ack_rate),
         }
     }
 }

@@ -140,6 +140,11 @@ impl Connection {
         if self.agreed.timestamps {
             mss = mss.saturating_sub(TIMESTAMPS_LEN).max(1);
         }
+        self.clocks.ack_rate.on_syn(options.ack_rate);
+        let reserved = self.clocks.ack_rate.reserved();
+        if reserved > 0 {
+            mss = mss.saturating_sub(reserved).max(1);
+        }
         let config = Arc::clone(self.config());
         self.tx.negotiated(&config, mss, self.agreed.sack);
         if !self.snack.on() {
@@ -238,6 +243,9 @@ impl Connection {
             self.stamps.accepted(now, ts.value, start);
         }
         self.fin_in_time_wait(now, flags);
+        if let Some(option) = segment.options.ack_rate {
+            self.follow_ack_rate(option, segment);
+        }
         self.process_text(now, segment, start);
     }
 

@@ -31,6 +31,9 @@ impl Connection {
         }
         let waited = !joining.held.is_empty();
         self.release_joined(now);
+        if matches!(self.state, State::Closed | State::Listen) {
+            return false; // a held segment ended the connection
+        }
         let Some(joining) = &mut self.clocks.joining else {
             return false;
         };

@@ -11,6 +11,7 @@
 //! `None`, then events until `None`, then reads the next time-out. Only then may it pass a later
 //! time. Segments must have passed their checksum and carry this connection's ports.
 
+mod ack_rate;
 mod acks;
 mod clocks;
 mod dummy;

@@ -75,7 +75,8 @@ impl Connection {
         } else {
             0
         };
-        let mss = mtu.saturating_sub(ip.header_len() + TCP_HEADER_LEN + options);
+        let reserved = self.clocks.ack_rate.reserved();
+        let mss = mtu.saturating_sub(ip.header_len() + TCP_HEADER_LEN + options + reserved);
         let lower = mtu >= ip.least_mtu() && mss < self.tx.flight.mss;
         if lower {
             self.tx.flight.mss = mss;

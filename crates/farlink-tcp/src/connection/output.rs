@@ -1,6 +1,7 @@
 //! Output of a connection: SYN, data, FIN, acknowledgments, resets.
 
 use super::{Connection, State};
+use crate::ack_rate::AckRateOption;
 use crate::config::{Eln, SnackForm};
 use crate::congestion::Feedback;
 use crate::ecn::Ecn;
@@ -187,6 +188,10 @@ impl Connection {
         let room = self.tx.flight.mss.saturating_sub(len);
         self.tx.body_into(chunk, &mut out.body);
         self.segment(now, start, flags, ecn, room, out);
+        if !self.predicts && len > 0 && self.clocks.ack_rate.is_on() {
+            let end = start + u64::from(len);
+            self.request_ack_rate(end, &mut out.options, MAX_OPTIONS);
+        }
     }
 
     /// Stores the reason of a chunk being sent.
@@ -311,6 +316,10 @@ impl Connection {
         options.scps = self.snack.offer();
         options.ackp = self.config().notices.ackp.is_some();
         options.nack = self.config().notices.nack;
+        let room = MAX_OPTIONS.saturating_sub(options.wire_len() + self.syn_extra().wire_len());
+        if self.clocks.ack_rate.offers(self.state != State::SynSent) && room >= 4 {
+            options.ack_rate = Some(AckRateOption::Capable);
+        }
     }
 
     /// Adds the options that report missing data (ELN, SNACK, SACK), in up to `room` bytes.

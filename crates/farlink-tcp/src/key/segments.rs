@@ -3,7 +3,8 @@
 use super::entry::keys;
 use super::value::Word;
 use super::value::{Field, Kind, LIMIT, Value, words};
-use crate::config::{Config, EcnConfig, EcnEcho, EcnMode, FastOpen, Nagle};
+use crate::ack_rate::AckRateOption;
+use crate::config::{AckRate, Config, EcnConfig, EcnEcho, EcnMode, FastOpen, Nagle};
 
 words! { NAGLE: Nagle {
     "off" Off,
@@ -51,6 +52,29 @@ fn accecn(config: &mut Config) -> Option<&mut EcnConfig> {
     ecn(config).filter(|ecn| ecn.mode == EcnMode::Accurate)
 }
 
+const ACK_RATE: &[Word] = &[
+    Word("off", "Not offered."),
+    Word("follow", "Offered, and the peer's requests are followed."),
+];
+
+impl Field for AckRate {
+    fn value(&self) -> Value {
+        match *self {
+            Self::Off => Value::Choice(ACK_RATE[0].0),
+            Self::Follow => Value::Choice(ACK_RATE[1].0),
+            Self::Request(every) => Value::Count(every.into()),
+        }
+    }
+
+    fn of(value: Value) -> Self {
+        match value {
+            Value::Choice("follow") => Self::Follow,
+            Value::Choice(_) => Self::Off,
+            every => Self::Request(u32::of(every).min(AckRateOption::MOST.into()) as u8),
+        }
+    }
+}
+
 words! { FAST_OPEN: FastOpen {
     /// Not used.
     "off" Off,
@@ -96,6 +120,12 @@ keys! {
             rule => c.nagle = Nagle::of(rule),
         };
     };
+    /// TCP ACK Rate Request (TARR, draft-ietf-tcpm-ack-rate-request): a number requests an ACK for
+    /// this many full-sized segments from the peer, which must support the option. The option
+    /// takes 8 bytes of each segment of the requesting end, and is sent until the first request is
+    /// acknowledged. The peer's `delayed_ack` still applies; a peer without one then delays ACKs by
+    /// up to 200 ms.
+    ack_rate: Kind::Or(ACK_RATE, &Kind::Count(1, 127)) => [ack_rate];
     /// TCP Fast Open (RFC 7413): a client that has the server's cookie sends data on its SYN, which
     /// saves the round trip of the handshake.
     fast_open: Kind::Choice(FAST_OPEN) => [fast_open];

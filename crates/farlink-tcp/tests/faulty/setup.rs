@@ -115,6 +115,13 @@ fn special(chance: &mut Chance, key: &str, config: &Config) -> Option<Value> {
             Value::Time(Interval::from_nanos(1)),
             Value::Time(Interval::from_millis(3)),
         ])),
+        "ack_rate" => Some(chance.pick(&[
+            Value::Choice("off"),
+            Value::Choice("off"),
+            Value::Choice("follow"),
+            Value::Count(3),
+            Value::Count(127),
+        ])),
         "ack_every" => Some(Value::Count(chance.pick(&[2, 4]))),
         "dupack_threshold" => Some(Value::Count(chance.pick(&[1, 2, 3, 3]))),
         "rack_min_rtt_window" => millis(chance.pick(&[1_000, 300_000])),

@@ -2,8 +2,8 @@
 
 use super::options::number;
 use farlink_tcp::{
-    AccEcnOption, Body, Dscp, Ecn, Extra, FastOpenCookie, FieldOrder, Flags, SackBlock,
-    ScpsCapabilities, Segment, Seq, Snack, Timestamps,
+    AccEcnOption, AckRateOption, Body, Dscp, Ecn, Extra, FastOpenCookie, FieldOrder, Flags,
+    SackBlock, ScpsCapabilities, Segment, Seq, Snack, Timestamps,
 };
 use std::fmt::Write as _;
 
@@ -37,6 +37,7 @@ struct Options {
     scps: Option<u8>,
     accecn: Option<AccEcnOption>,
     extra: Extra,
+    ack_rate: Option<AckRateOption>,
     eln: bool,
     ackp: bool,
     nack: bool,
@@ -185,6 +186,7 @@ impl Packet {
                 }),
                 accecn: options.accecn,
                 extra: options.extra,
+                ack_rate: options.ack_rate,
                 eln: options.eln,
                 ackp: options.ackp,
                 nack: options.nack,
@@ -255,6 +257,8 @@ impl Options {
                 ["AccECN1", fields @ ..] => {
                     options.accecn = Some(accecn(FieldOrder::Ect1First, fields)?);
                 }
+                ["tarr"] => options.ack_rate = Some(AckRateOption::Capable),
+                ["tarr", n] => options.ack_rate = Some(AckRateOption::Every(number(n)?)),
                 ["eln"] => options.eln = true,
                 ["ackp"] => options.ackp = true,
                 ["nack"] => options.nack = true,
@@ -302,6 +306,7 @@ impl Options {
             scps: options.scps.map(|scps| scps.bits),
             accecn: options.accecn,
             extra: options.extra,
+            ack_rate: options.ack_rate,
             eln: options.eln,
             ackp: options.ackp,
             nack: options.nack,

@@ -8,8 +8,8 @@ use etherparse::Ipv4HeaderSlice;
 use etherparse::checksum::Sum16BitWords;
 use farlink_tcp::segment::{MAX_SACK_BLOCKS, TCP_HEADER_LEN};
 use farlink_tcp::{
-    AccEcnOption, Extra, FastOpenCookie, FieldOrder, RareOptions, SackBlock, ScpsCapabilities,
-    Snack, Timestamps,
+    AccEcnOption, AckRateOption, Extra, FastOpenCookie, FieldOrder, RareOptions, SackBlock,
+    ScpsCapabilities, Snack, Timestamps,
 };
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
@@ -55,7 +55,7 @@ fn options() -> impl Strategy<Value = Options> {
         proptest::collection::vec(block, 0..=MAX_SACK_BLOCKS),
         proptest::option::of(scps),
         extra,
-        any::<(bool, bool, bool)>(),
+        any::<(bool, bool, bool, Option<Option<u8>>)>(),
         proptest::option::of(accecn),
     )
         .prop_map(
@@ -69,6 +69,10 @@ fn options() -> impl Strategy<Value = Options> {
                     scps,
                     accecn,
                     extra,
+                    ack_rate: marks.3.map(|rate| match rate {
+                        None => AckRateOption::Capable,
+                        Some(rate) => AckRateOption::Every(rate & 0x7f),
+                    }),
                     eln: marks.0,
                     ackp: marks.1,
                     nack: marks.2,

@@ -2,7 +2,7 @@
 
 use super::error::WireError;
 use super::options::NOP;
-use farlink_tcp::{Extra, Options, ScpsCapabilities, Snack};
+use farlink_tcp::{AckRateOption, Extra, Options, ScpsCapabilities, Snack};
 use std::num::NonZeroU16;
 
 const SCPS: u8 = 20;
@@ -10,6 +10,11 @@ const SNACK: u8 = 21;
 /// Option kind for experiments, each distinguished by an identifier (RFC 6994). The papers specify
 /// no kind, so the identifiers below are our choice.
 const EXPERIMENT: u8 = 253;
+/// Second kind for experiments, and the identifier of TARR (draft-ietf-tcpm-ack-rate-request).
+const EXPERIMENT_2: u8 = 254;
+const TARR: [u8; 2] = [0x00, 0xac];
+/// Bits of R beside the reserved bit V.
+const R: u8 = 0x7f;
 const ELN: [u8; 2] = *b"EL";
 const ACKP: [u8; 2] = *b"AP";
 const NACK: [u8; 2] = *b"NA";
@@ -36,6 +41,14 @@ pub(super) fn put(options: &Options, put: &mut impl FnMut(&[u8])) {
     ] {
         if there {
             put(&[EXPERIMENT, 4, high, low]);
+        }
+    }
+    let [high, low] = TARR;
+    match options.ack_rate {
+        None => {}
+        Some(AckRateOption::Capable) => put(&[EXPERIMENT_2, 4, high, low]),
+        Some(AckRateOption::Every(rate)) => {
+            put(&[NOP, NOP, NOP, EXPERIMENT_2, 5, high, low, rate & R]);
         }
     }
 }
@@ -66,6 +79,12 @@ pub(super) fn take(
             }
         }
         (SNACK, _) => return Err(wrong),
+        (EXPERIMENT | EXPERIMENT_2, &[high, low]) if [high, low] == TARR => {
+            options.ack_rate = Some(AckRateOption::Capable);
+        }
+        (EXPERIMENT | EXPERIMENT_2, &[high, low, rate]) if [high, low] == TARR => {
+            options.ack_rate = Some(AckRateOption::Every(rate & R));
+        }
         (EXPERIMENT, &[high, low]) if [high, low] == ELN => options.eln = true,
         (EXPERIMENT, &[high, low]) if [high, low] == ACKP => options.ackp = true,
         (EXPERIMENT, &[high, low]) if [high, low] == NACK => options.nack = true,
@@ -121,6 +140,35 @@ mod tests {
         assert_eq!(bytes(&snack(0xb << 60).into()), long);
         let long = [&[21, 8, 1, 2, 0, 3, 0xb0, 0x04][..], &eln].concat();
         assert_eq!(bytes(&snack(0xb004 << 48).into()), long);
+    }
+
+    #[test]
+    fn requests_of_the_ack_rate_encode_to_known_bytes() {
+        for (option, wire) in [
+            (AckRateOption::Capable, &[254, 4, 0x00, 0xac][..]),
+            (AckRateOption::Every(0), &[1, 1, 1, 254, 5, 0x00, 0xac, 0]),
+            (
+                AckRateOption::Every(127),
+                &[1, 1, 1, 254, 5, 0x00, 0xac, 127],
+            ),
+        ] {
+            let options = Options::from(RareOptions {
+                ack_rate: Some(option),
+                ..RareOptions::NONE
+            });
+            assert_eq!(bytes(&options), wire);
+            // Either kind for experiments is read, and the reserved bit V is ignored.
+            for kind in [253, 254] {
+                let mut read = Options::default();
+                let value = &wire[wire.len() / 8 * 3 + 2..];
+                let mut value = value.to_vec();
+                if let Some(rate) = value.get_mut(2) {
+                    *rate |= 0x80;
+                }
+                take(&mut read, kind, &value, WireError::TcpChecksum).unwrap();
+                assert_eq!(read, options);
+            }
+        }
     }
 
     #[test]

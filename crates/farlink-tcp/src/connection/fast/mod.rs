@@ -17,6 +17,7 @@ impl Connection {
         self.tx.streams()
             && self.lifetime.is_none()
             && self.clocks.joining.is_none()
+            && !self.clocks.ack_rate.is_on()
             && !self.general_only
             && !self.clocks.ecn.sees_every_segment()
     }
