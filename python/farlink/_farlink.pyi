@@ -144,6 +144,7 @@ class TraceTables(TypedDict):
     measures: Measures
     pcaps: dict[str, bytes]
     secrets: NotRequired[str]
+    qlogs: NotRequired[dict[str, str]]
     tables: dict[str, Columns]
     story: NotRequired[list[tuple[float, str, str, str, int | None]]]
 
@@ -156,6 +157,7 @@ class TraceBins(TypedDict):
     measures: Measures
     pcaps: dict[str, bytes]
     secrets: NotRequired[str]
+    qlogs: NotRequired[dict[str, str]]
     width_ns: int
     bins: Columns
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from farlink.api import Progress
     from farlink.paper import Fonts, Size
     from farlink.plot import Plots
+    from farlink.tracefiles import Written
 
 __all__ = ["MOST_SNAPLEN", "Result"]
 
@@ -442,7 +443,7 @@ class Result:
             text = json.dumps(self._head["scenarios"][tcp])
             traced = tracefiles.write(text, place, snaplen=snaplen, progress=report)
             self._check_same(tcp, 0, traced.measures)
-            written[tcp] = [*_save_pcaps(place, traced.pcaps, traced.secrets), *traced.paths]
+            written[tcp] = [*_save_pcaps(place, traced), *traced.paths]
 
         self._each_tcp(simulate, progress, jobs)
         return [path for tcp in self.tcp for path in written[tcp]]
@@ -623,13 +624,14 @@ class Result:
     def save_pcaps(self, directory: str | Path, snaplen: int = 0) -> list[Path]:
         """Write the packets of run 0 of every TCP as <tcp>/<capture point>.pcapng.
 
-        For QUIC, <tcp>/keys.log has the secrets with which Wireshark decrypts them.
+        For QUIC, <tcp>/keys.log has the secrets with which Wireshark decrypts them, and
+        <tcp>/<flow>-client.sqlog and -server.sqlog have the logs of both ends (qlog).
         """
         written = []
         for tcp in self.tcp:
             probed = self.probe(tcp, snaplen=snaplen)
             folder = files.inside(Path(directory), tcp)
-            written += _save_pcaps(folder, probed.pcaps, probed.secrets)
+            written += _save_pcaps(folder, probed)
         return written
 
     @classmethod
@@ -687,13 +689,14 @@ class Result:
             )
 
 
-def _save_pcaps(directory: Path, pcaps: Mapping[str, bytes], secrets: str) -> list[Path]:
-    """Write captures as <capture point>.pcapng, and for QUIC their secrets as keys.log."""
+def _save_pcaps(directory: Path, traced: "Trace | Written") -> list[Path]:
+    """Write captures as <capture point>.pcapng, and for QUIC keys.log and <flow>-<role>.sqlog."""
     written = []
-    if secrets:
-        written.append(directory / "keys.log")
-        files.write_bytes(written[0], secrets.encode())
-    for point, data in pcaps.items():
+    texts = {"keys.log": traced.secrets} if traced.secrets else {}
+    for name, text in (texts | traced.qlogs).items():
+        written.append(directory / name)
+        files.write_bytes(written[-1], text.encode())
+    for point, data in traced.pcaps.items():
         # The capture point beside an agent is NODE@LINK-wired or -wireless.
         for part in point.split("@"):
             files.check_name(part)

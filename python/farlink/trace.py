@@ -40,13 +40,14 @@ class Trace:
 
     `measures` and `outcome` have the run's numbers, and `pcaps` the captured packets by capture
     point (empty without captures). `secrets` has the lines of a key log file, with which Wireshark
-    decrypts captured QUIC.
+    decrypts captured QUIC, and `qlogs` the texts of qlog files by name.
     """
 
     def __init__(self, raw: "TraceTables") -> None:
         self.measures = raw["measures"]
         self.pcaps = dict(raw["pcaps"])
         self.secrets = raw.get("secrets", "")
+        self.qlogs = dict(raw.get("qlogs", {}))
         self._raw = raw
         self._tables: dict[str, pd.DataFrame] = {}
         self._arrays: dict[str, dict[str, _Array | Texts]] = {}

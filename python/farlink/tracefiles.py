@@ -20,12 +20,13 @@ __all__ = ["Written", "write"]
 
 @dataclass(frozen=True)
 class Written:
-    """Files of a run's traces, with its numbers, captures by capture point, and key log."""
+    """Files of a run's traces, with its numbers, captures, and key log and qlog files of QUIC."""
 
     measures: "Measures"
     pcaps: dict[str, bytes]
     paths: list[Path]
     secrets: str
+    qlogs: dict[str, str]
 
 
 def write(
@@ -57,7 +58,8 @@ def write(
     metadata = columns.pandas_metadata(columns.layout(table), kind.units)
     _path(directory, kind).write_bytes(columns.to_parquet(table, metadata))
     paths = [_path(directory, kind) for kind in [*kinds, kind]]
-    return Written(raw["measures"], dict(raw["pcaps"]), paths, raw.get("secrets", ""))
+    secrets, qlogs = raw.get("secrets", ""), dict(raw.get("qlogs", {}))
+    return Written(raw["measures"], dict(raw["pcaps"]), paths, secrets, qlogs)
 
 
 def _file(directory: Path, kind: registry.TraceKind) -> "_farlink.TraceFile":

@@ -1,5 +1,6 @@
 """QUIC in place of TCP, from the name to captures that tshark decrypts."""
 
+import json
 import shutil
 import ssl
 import subprocess
@@ -36,6 +37,19 @@ def test_traces_and_figures_are_those_of_tcp() -> None:
     assert len(result.trace("rtt", tcp="quic")) > 10
     assert result.trace("delivered", tcp="quic")["bytes"].max() == 500_000
     assert result.plot.cwnd() is not None
+
+
+def test_logs_lie_beside_captures(tmp_path: Path) -> None:
+    result = fl.run(GEO, tcp=["cubic", "quic"], overrides={"links.0.down.channel.loss": 0.01})
+    written = result.save_pcaps(tmp_path)
+    logs = [path for path in written if path.suffix == ".sqlog"]
+    assert logs == [tmp_path / "quic" / f"flow-{end}.sqlog" for end in ("client", "server")]
+    texts = logs[0].read_text().split("\x1e")[1:]
+    records = [json.loads(text) for text in texts]
+    assert records[0]["qlog_format"] == "JSON-SEQ"
+    lost = [record for record in records if record.get("name") == "recovery:packet_lost"]
+    metrics = result.probe("quic").outcome["flows"][0]["metrics"]
+    assert len(lost) == metrics["segments_retransmitted"] > 0
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")

@@ -100,7 +100,7 @@ pub(crate) fn trace_files<'py>(
     Ok(out)
 }
 
-/// Returns the measures, captures and TLS secrets of a traced run.
+/// Returns the measures, captures, TLS secrets and logs of a traced run.
 pub(crate) fn results<'py>(
     py: Python<'py>,
     expanded: &Expanded,
@@ -117,6 +117,11 @@ pub(crate) fn results<'py>(
     }
     out.set_item("pcaps", pcaps)?;
     out.set_item("secrets", traced.secrets)?;
+    let qlogs = PyDict::new(py);
+    for (name, text) in traced.qlogs {
+        qlogs.set_item(name, text)?;
+    }
+    out.set_item("qlogs", qlogs)?;
     Ok(out)
 }
 

@@ -4,6 +4,7 @@ use crate::app::App;
 use crate::config::Config;
 use crate::control::ControlStats;
 use crate::dialog::{Dialog, Exchange};
+use crate::qlog::Qlog;
 use crate::random::drawing;
 use crate::setup::{self, at, draw, nanos, transport};
 use crate::streams::{Incoming, Outgoing};
@@ -73,6 +74,8 @@ pub struct End {
     /// Answers of the endpoint that belong to no connection.
     answers: VecDeque<Vec<u8>>,
     app: App,
+    /// Log of what happens, if it is wanted.
+    qlog: Option<Box<Qlog>>,
     /// Reason for which the connection was lost.
     lost: Option<String>,
     with_data: u64,
@@ -136,11 +139,36 @@ impl End {
                 incoming: Incoming::new(config.streams, config.receive_window),
                 dialog: Dialog::default(),
             },
+            qlog: None,
             lost: None,
             with_data: 0,
             without_data: 0,
             bytes: 0,
         })
+    }
+
+    /// Starts a log in the format of qlog. `group` is the number of the connection in its file.
+    pub fn log(&mut self, group: u64) {
+        let side = match self.client {
+            Some(_) => Side::Client,
+            None => Side::Server,
+        };
+        self.qlog = Some(Box::new(Qlog::new(side, group)));
+    }
+
+    /// Returns the records of the log so far.
+    pub fn qlog(&self) -> &str {
+        self.qlog.as_ref().map_or("", |log| log.text())
+    }
+
+    /// Adds to the log what has changed.
+    fn observe(&mut self, now: u64) {
+        if self.qlog.is_some() {
+            let (counters, control) = (self.counters(), self.control_stats());
+            if let Some(log) = &mut self.qlog {
+                log.on_change(now, &counters, &control);
+            }
+        }
     }
 
     /// Opens the connection of a client; does nothing at a server.
@@ -163,6 +191,10 @@ impl End {
         let mut random = self.random.clone();
         drawing(&mut random, || self.handle(now, ecn, bytes));
         self.random = random;
+        if let Some(log) = &mut self.qlog {
+            log.on_arrival(now, bytes);
+        }
+        self.observe(now);
     }
 
     fn handle(&mut self, now: u64, ecn: u8, bytes: &[u8]) {
@@ -227,19 +259,32 @@ impl End {
             self.serve();
         });
         self.random = random;
+        self.observe(now);
     }
 
     /// Returns the next datagram to send now.
     pub fn transmit(&mut self, now: u64) -> Option<Transmitted> {
         if let Some(bytes) = self.answers.pop_front() {
+            if let Some(log) = &mut self.qlog {
+                log.on_transmit(now, &bytes, None);
+            }
             return Some(self.count(bytes, 0, false));
         }
         if self.drained {
             return None;
         }
         let mut random = self.random.clone();
+        let before = self.qlog.as_ref().map(|_| self.control_stats().sent.1);
         let sent = drawing(&mut random, || self.poll(now));
         self.random = random;
+        if let (Some(before), Some(sent)) = (before, &sent) {
+            let (number, packets) = self.control_stats().sent;
+            if let Some(log) = &mut self.qlog {
+                let number = Some(number).filter(|_| packets > before);
+                log.on_transmit(now, &sent.bytes, number);
+            }
+            self.observe(now);
+        }
         sent
     }
 

@@ -18,6 +18,7 @@ mod download;
 mod end;
 mod host;
 mod pattern;
+mod qlog;
 mod random;
 mod request;
 mod setup;

@@ -7,7 +7,7 @@ use crate::metrics::{self, Scope, Values, named};
 use crate::monitor::{Monitor, RunError};
 use crate::probe::{Probes, Table};
 use crate::sample::{derived, derived_json};
-use crate::scenario::Expanded;
+use crate::scenario::{App, Expanded, ExpandedFlow};
 use crate::world::{FlowKind, World, taps};
 use farlink_channel::Derived;
 use farlink_tcp::Instant;
@@ -77,6 +77,9 @@ pub struct Trace {
     /// Lines of a key log file, with which the captured packets of QUIC can be decrypted. Empty
     /// without captures and without QUIC.
     pub secrets: String,
+    /// Logs of both ends of each QUIC flow in the format of qlog, by file name. Empty without
+    /// captures.
+    pub qlogs: Vec<(String, String)>,
 }
 
 /// Runs number `run` of a scenario. The outcome is a function of scenario, seed and `run`.
@@ -240,6 +243,7 @@ pub fn trace(
         captures: captures(&mut probes, &world, scenario),
         tables: probes.into_tables(),
         secrets: secrets(&world, options),
+        qlogs: qlogs(&world, scenario),
     })
 }
 
@@ -280,6 +284,7 @@ pub fn trace_into(
         tables: Vec::new(),
         captures,
         secrets: secrets(&world, options),
+        qlogs: qlogs(&world, scenario),
     })
 }
 
@@ -289,6 +294,18 @@ fn secrets(world: &World, options: &TraceOptions) -> String {
         Some(_) => world.quic.iter().map(|flow| flow.ends.secrets()).collect(),
         None => String::new(),
     }
+}
+
+/// Returns the logs of all QUIC flows by file name.
+fn qlogs(world: &World, scenario: &Expanded) -> Vec<(String, String)> {
+    let is_quic = |flow: &&ExpandedFlow| matches!(flow.app, App::Quic(_));
+    let flows = scenario.flows.iter().filter(is_quic).zip(&world.quic);
+    let logs = flows.flat_map(|(flow, own)| {
+        let name = |role| format!("{}-{role}.sqlog", flow.name);
+        let logs = own.ends.qlogs().into_iter();
+        logs.map(move |(role, text)| (name(role), text))
+    });
+    logs.collect()
 }
 
 /// Builds a world with probes.
@@ -320,6 +337,11 @@ fn traced_world(
         probes.taps = tap_names(&world, scenario)
             .map(|names| names.map(point))
             .collect();
+    }
+    if snaplen.is_some() {
+        for flow in &mut world.quic {
+            flow.ends.log();
+        }
     }
     observe(&mut world, probes);
     world.links.watch_frames();

@@ -114,6 +114,7 @@ impl Stepper {
             tables,
             captures: Vec::new(),
             secrets: String::new(),
+            qlogs: Vec::new(),
         };
         (self.scenario, trace)
     }

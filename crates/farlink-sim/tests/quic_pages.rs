@@ -130,3 +130,79 @@ fn pages_without_number_last_as_long_as_the_flow() {
     let error = load_error(&http("inline_objects = 1"));
     assert!(error.contains("has no \"pages\""), "{error}");
 }
+
+/// Returns the JSON texts of a log (RFC 7464).
+fn records(log: &str) -> Vec<Value> {
+    let lines = log.lines().map(|line| line.strip_prefix('\u{1e}'));
+    let texts = lines.map(|text| text.expect("a record separator"));
+    texts
+        .map(|text| serde_json::from_str(text).expect(text))
+        .collect()
+}
+
+/// Returns how many records of a log have this name, and the number of their datagrams.
+fn count(records: &[Value], name: &str) -> (usize, usize) {
+    let named: Vec<_> = records.iter().filter(|r| r["name"] == name).collect();
+    let ids = named.iter().map(|r| r["data"]["datagram_id"].to_string());
+    let datagrams: std::collections::BTreeSet<_> = ids.collect();
+    (named.len(), datagrams.len())
+}
+
+#[test]
+fn logs_count_what_the_metrics_count() {
+    let channel = ", channel = { loss = 0.02 }";
+    let file = text(channel, "size = \"1 MB\"");
+    let trace = traced(&file);
+    let names: Vec<_> = trace.qlogs.iter().map(|log| log.0.as_str()).collect();
+    assert_eq!(names, ["flow-client.sqlog", "flow-server.sqlog"]);
+    let whole: Value = result(&file);
+    for (end, (_, log)) in trace.qlogs.iter().enumerate() {
+        let records = records(log);
+        let header = &records[0];
+        let role = ["client", "server"][end];
+        assert_eq!(header["qlog_version"], "0.3");
+        assert_eq!(header["qlog_format"], "JSON-SEQ");
+        assert_eq!(header["trace"]["vantage_point"]["type"], role);
+        let times: Vec<_> = records[1..]
+            .iter()
+            .map(|r| r["time"].as_f64().unwrap())
+            .collect();
+        assert!(times.is_sorted());
+        let sent = count(&records, "transport:packet_sent");
+        let received = count(&records, "transport:packet_received");
+        let lost = count(&records, "recovery:packet_lost").0;
+        assert!(sent.0 >= sent.1 && received.1 > 0);
+        if end == 0 {
+            assert_eq!(lost as f64, value(&whole, "segments_retransmitted"));
+            assert!(sent.1 as f64 >= value(&whole, "segments_sent"));
+            let window = "congestion_window";
+            let changes = records.iter().filter(|r| !r["data"][window].is_null());
+            assert!(changes.count() > 20);
+        } else {
+            // Few datagrams of the server in the handshake carry no data of the stream either.
+            assert_eq!(sent.1 as f64, value(&whole, "acks_sent"));
+        }
+        let numbers = records[1..]
+            .iter()
+            .filter(|r| r["data"]["header"]["packet_type"] == "1RTT")
+            .filter_map(|r| r["data"]["header"]["packet_number"].as_u64());
+        let numbers: Vec<_> = numbers.collect();
+        assert!(numbers.is_sorted() && numbers.len() > 50);
+    }
+    // Pages over a connection each are groups of one file.
+    let keys = "pages = 2\nconnections = \"per-page\"\npage_interval = \"0 s\"";
+    let trace = traced(&http(keys));
+    let records = records(&trace.qlogs[0].1);
+    let groups: std::collections::BTreeSet<_> = records[1..]
+        .iter()
+        .map(|r| r["group_id"].to_string())
+        .collect();
+    assert_eq!(groups.len(), 2);
+    assert_eq!(
+        records
+            .iter()
+            .filter(|r| !r["qlog_version"].is_null())
+            .count(),
+        1
+    );
+}

@@ -62,6 +62,8 @@ pub(crate) struct Ends {
     past: [(Stats, u64); 2],
     /// Lines of a key log file for earlier connections.
     past_secrets: String,
+    /// Logs of earlier connections, of each end; `None` without logs.
+    logs: Option<Box<[String; 2]>>,
     /// Set if a connection could not begin.
     broken: bool,
 }
@@ -109,6 +111,7 @@ impl Ends {
             connections: 1,
             past: Default::default(),
             past_secrets: String::new(),
+            logs: None,
             broken: false,
         })
     }
@@ -124,9 +127,43 @@ impl Ends {
             self.past[end] = (self.counted(end), self.read(end));
         }
         self.past_secrets = self.secrets();
+        if let Some(logs) = &mut self.logs {
+            for (log, end) in logs.iter_mut().zip(&self.both) {
+                log.push_str(end.qlog());
+            }
+        }
         self.both = both;
+        if self.logs.is_some() {
+            for end in &mut self.both {
+                end.log(self.connections);
+            }
+        }
         self.connections += 1;
         self.open(now);
+    }
+
+    /// Starts the logs of both ends.
+    pub(crate) fn log(&mut self) {
+        self.logs = Some(Box::default());
+        for end in &mut self.both {
+            end.log(0);
+        }
+    }
+
+    /// Returns the logs of both ends by their role; none if they were not started.
+    pub(crate) fn qlogs(&self) -> Vec<(&'static str, String)> {
+        let Some(logs) = &self.logs else {
+            return Vec::new();
+        };
+        let role = |end| {
+            if end == self.client {
+                "client"
+            } else {
+                "server"
+            }
+        };
+        let text = |end: usize| logs[end].clone() + self.both[end].qlog();
+        (0..2).map(|end| (role(end), text(end))).collect()
     }
 
     /// Returns the number of connections so far.
