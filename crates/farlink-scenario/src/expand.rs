@@ -32,6 +32,7 @@ use super::queue::QueueSpec;
 use super::quic;
 use super::roaming;
 use super::spec::{DirectionTable, LinkSpec, Scenario};
+use super::subflows;
 use super::super_packet;
 use super::trace::RatePlan;
 use super::tree::Step;
@@ -81,6 +82,7 @@ pub(super) fn expand(scenario: &Scenario) -> Result<Expanded, Problem> {
         next_hops: &|to| net.next_hops(to),
     };
     ip::check_paths(scenario, &flows, &paths)?;
+    subflows::check_agents(&agents, &flows)?;
     agent::check(&agents, flows.iter().map(|(entry, flow)| (*entry, flow)))?;
     Ok(Expanded {
         seed: scenario.seed,
@@ -590,7 +592,9 @@ fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
             }
         }
         let name = scenario.flow_name(i);
-        for copy in one_flow(scenario, flow, &name, nodes, &Arc::new(config)).map_err(here)? {
+        let find = |name: &str, key: &str| nodes.find_all(name, key);
+        let copies = one_flow(scenario, flow, &name, nodes, &Arc::new(config)).map_err(here)?;
+        for copy in subflows::with_subflows(scenario, flow, copies, &find).map_err(here)? {
             if let Some(other) = names.insert(copy.name.clone(), i) {
                 let message = format!(
                     "= {:?} is the name of flows[{other}] too; write another",
@@ -719,6 +723,7 @@ fn one_flow(
                 reassembly_timeout,
                 sender,
                 receiver,
+                subflow: None,
             })
         })
         .collect()

@@ -10,6 +10,7 @@ use super::classes::ClassSpec;
 use super::discipline::{DisciplineName, DisciplineSpec};
 use super::flow::Opener;
 use super::handoff::ExpandedHandoff;
+use super::multipath::Subflow;
 use super::queue::QueueSpec;
 use super::trace::RatePlan;
 use farlink_channel::fec::BlockCode;
@@ -188,4 +189,6 @@ pub struct ExpandedFlow {
     pub sender: Arc<Config>,
     /// TCP at `to`.
     pub receiver: Arc<Config>,
+    /// Place in a connection over several paths; `None` for other flows.
+    pub subflow: Option<Subflow>,
 }

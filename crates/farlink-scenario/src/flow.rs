@@ -8,6 +8,7 @@ use super::distribution::{
     DistributionName, SizeDistribution, TimeDistribution, TimeDistributionTable,
 };
 use super::dscp::DscpSpec;
+use super::multipath::MultipathSpec;
 use super::python_class::PythonClass;
 use super::table::table;
 use super::tcp::TcpSpec;
@@ -140,6 +141,8 @@ table! {
         /// s), with `ip = "v6"` "60 s" (RFC 8200, 4.5). For flows with `dont_fragment = false`, and
         /// for datagrams over IPv6.
         reassembly_timeout?: Time;
+        /// Further paths of the connection.
+        multipath?: Box<MultipathSpec>, of [File, Bulk];
         /// TCP keys of this flow, which replace those of the scenario. Not for "cbr", "onoff" and
         /// "xtp", which send UDP.
         #[serde(default, skip_serializing_if = "TcpSpec::is_empty")]

@@ -109,6 +109,12 @@ const SECTIONS: &[(&str, &str, &str)] = &[
     ("`jitter = { ... }` of a host", "HostJitterSpec", ""),
     ("`[[flows]]`", "FlowSpec", ""),
     (
+        "`multipath = { ... }` of a flow",
+        "MultipathSpec",
+        "Connections over several paths: `docs/multipath.md`.",
+    ),
+    ("`paths = [{ ... }]` of `multipath`", "PathSpec", ""),
+    (
         "A time that is drawn: `{ distribution = ... }`",
         "TimeDistributionTable",
         DISTRIBUTION,

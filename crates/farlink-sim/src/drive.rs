@@ -180,6 +180,9 @@ impl Drive {
                 let since = world.now.since(state.opened_at).as_secs_f64();
                 return since / d.as_secs_f64().max(1e-9);
             }
+            if let Some((connection, _)) = world.hosts.multipath.of(flow) {
+                return connection.share();
+            }
             let to = EndId::new(flow, Side::To);
             state.program.share(world.ends[to].received)
         };

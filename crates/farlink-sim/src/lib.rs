@@ -30,6 +30,7 @@ mod live;
 mod log;
 mod metrics;
 mod monitor;
+mod multipath;
 mod numbers;
 mod probe;
 mod quic;

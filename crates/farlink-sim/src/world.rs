@@ -17,6 +17,7 @@ mod later_routes;
 mod loss;
 mod losses;
 mod mover;
+mod multipath;
 mod packet_log;
 mod passages;
 mod placed;
@@ -34,6 +35,7 @@ mod xtp;
 use crate::app::{AppEvent, Command, Side};
 use crate::event_queue::{Event, EventQueue, Kind};
 use crate::flow::{End, EndId, FlowState, Times};
+use crate::multipath::Connections;
 use crate::probe::Probes;
 use crate::quic::QuicFlow;
 use crate::transit::Transit;
@@ -160,6 +162,17 @@ impl FlowCounters {
     }
 }
 
+/// Relation of a TCP flow to connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// The flow is one connection.
+    Single,
+    /// The program opens several connections in turn.
+    Reopens,
+    /// The flow is a subflow of a connection over several paths.
+    Subflow,
+}
+
 /// Fields of a flow that every packet reads. They are separate from [`FlowState`], so that those of
 /// a thousand flows fit into the L1 cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -170,8 +183,8 @@ pub(crate) struct FlowHot {
     pub(crate) ip: Ip,
     /// Diffserv codepoint of the flow's packets.
     pub(crate) dscp: Dscp,
-    /// Set if the program opens several connections in turn.
-    pub(crate) reopens: bool,
+    /// Relation of the flow to connections.
+    pub(crate) form: Form,
     /// Set if an end joins arriving segments (GRO).
     pub(crate) joins: bool,
     /// Number of ends that still expect data; the flow is complete at 0.
@@ -239,7 +252,7 @@ pub(crate) struct World {
     /// then leave the TTL, because it is in memory that a router needs for nothing else.
     pub(crate) is_loop_free: bool,
     pub(crate) reassemblies: Reassemblies,
-    pub(crate) host_caches: HostCaches,
+    pub(crate) hosts: Hosts,
     pub(crate) real: RealPackets,
     pub(crate) agents: Agents,
     pub(crate) roaming: Roaming,
@@ -267,13 +280,16 @@ impl Completion {
     }
 }
 
-/// Per-destination caches of hosts: path MTUs and TCP Fast Open cookies.
+/// State of hosts beside their connections: connections over several paths, and per-destination
+/// caches.
 #[derive(Default, Debug)]
-pub(crate) struct HostCaches {
+pub(crate) struct Hosts {
     /// Path MTUs in bytes of senders of IPv6 datagrams, by source and destination.
     path_mtus: Map<(NodeId, NodeId), u32>,
     /// TCP Fast Open cookies and MSS (RFC 7413, 4.1.3), by client and server.
     cookies: Map<(NodeId, NodeId), FastOpenCache>,
+    /// Connections over several paths, whose subflows are TCP flows.
+    pub(crate) multipath: Connections,
 }
 
 impl World {
@@ -300,7 +316,7 @@ impl World {
             prefetch: Prefetch::default(),
             is_loop_free: false,
             reassemblies: Reassemblies::default(),
-            host_caches: HostCaches::default(),
+            hosts: Hosts::default(),
             real: RealPackets::default(),
             agents: Agents::default(),
             roaming: Roaming::default(),
@@ -563,6 +579,10 @@ impl World {
 
     /// Stops a flow at the end of its configured duration, even if its transfer is incomplete.
     fn stop(&mut self, flow: FlowId) {
+        if self.hot[flow].form == Form::Subflow {
+            self.stop_subflows(flow);
+            return;
+        }
         self.finish(flow);
         for end in EndId::both(flow) {
             self.ends[end].live = false;
@@ -584,6 +604,10 @@ impl World {
     #[cold]
     fn happened(&mut self, end: EndId, event: TcpEvent) {
         if event == TcpEvent::Established && self.opened(end) {
+            return;
+        }
+        if self.hot[end.flow()].form == Form::Subflow {
+            self.subflow_event(end, event);
             return;
         }
         let event = match event {
@@ -698,7 +722,7 @@ mod tests {
     fn hot_flow_structs_keep_their_sizes() {
         assert_eq!((size_of::<Transit>(), align_of::<Transit>()), (64, 64));
         assert_eq!(size_of::<FlowCounters>(), 128);
-        assert_eq!(size_of::<FlowHot>(), 5);
+        assert_eq!(size_of::<FlowHot>(), 6);
         assert_eq!((size_of::<End>(), align_of::<End>()), (960, 64));
         assert_eq!(std::mem::offset_of!(End, conn), 48);
     }

@@ -36,6 +36,7 @@ mod ipv6;
 mod keys;
 mod l4s;
 mod measures;
+mod multipath;
 mod peach;
 mod positions;
 mod prr;

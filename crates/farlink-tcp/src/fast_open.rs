@@ -2,6 +2,7 @@
 //! other.
 
 use crate::config::{Config, FastOpen};
+use crate::dss::{DATA_ACK_LEN, DataMapping};
 use crate::snack::Snack;
 
 /// Cookie of a server for a client: eight bytes, as in Linux and FreeBSD (RFC 7413, 2, allows 4 to
@@ -48,6 +49,11 @@ pub enum Extra {
     CookieRequest,
     /// Fast Open with a cookie: presented by the client, or granted by the server.
     Cookie(FastOpenCookie),
+    /// Lower 32 bits of the data ACK of a connection over several paths. Only on segments without
+    /// SYN.
+    DataAck(u32),
+    /// Mapping of the segment's data in a connection over several paths.
+    Mapping(DataMapping),
 }
 
 impl Extra {
@@ -58,6 +64,12 @@ impl Extra {
             Self::Snack(snack) => Some(snack),
             _ => None,
         }
+    }
+
+    /// Returns whether the option carries no information about losses.
+    #[inline]
+    pub(crate) const fn is_plain(self) -> bool {
+        matches!(self, Self::None | Self::DataAck(_) | Self::Mapping(_))
     }
 
     /// Length of the option in a header, in bytes, padded to a multiple of four.
@@ -76,6 +88,8 @@ impl Extra {
             Self::Snack(snack) => snack.wire_len(),
             Self::CookieRequest => 4,
             Self::Cookie(_) => 12,
+            Self::DataAck(_) => DATA_ACK_LEN,
+            Self::Mapping(_) => DataMapping::WIRE_LEN,
         }
     }
 }

@@ -22,6 +22,7 @@ mod clock;
 pub mod config;
 pub mod congestion;
 pub mod connection;
+mod dss;
 mod dummy;
 mod ecn;
 mod fast_open;
@@ -58,6 +59,7 @@ pub use config::Config;
 pub use connection::{
     BurstBudget, CloseReason, Connection, Event, LossCause, Notice, State, WriteError,
 };
+pub use dss::{DATA_ACK_LEN, DataMapping};
 pub use ecn::{AccEcnOption, Ecn, FieldOrder};
 pub use fast_open::{Extra, FastOpenCache, FastOpenCookie};
 pub use ip::IpVersion;

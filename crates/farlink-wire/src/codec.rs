@@ -8,6 +8,7 @@ use farlink_tcp::{Body, Dscp, Ecn, Flags, IpVersion, Options, Segment, Seq};
 
 mod accecn;
 mod address;
+mod dss;
 mod error;
 mod ip;
 mod options;

@@ -160,7 +160,7 @@ impl Emulation {
         force: bool,
         unit: Option<&UnitOptions>,
     ) -> Result<Self, EmuError> {
-        let mut live = Live::new(scenario, run).map_err(|e| EmuError::Scenario(e.to_string()))?;
+        let mut live = live(scenario, run)?;
         let request = Request {
             hosts: live.hosts().collect(),
             nodes: scenario.nodes.len() as u32,
@@ -221,4 +221,17 @@ impl Emulation {
             jobs,
         })
     }
+}
+
+/// Builds the network. Connections over several paths are refused, because their data level exists in
+/// simulations only.
+fn live(scenario: &Expanded, run: u64) -> Result<Live, EmuError> {
+    if let Some(flow) = scenario.flows.iter().find(|flow| flow.subflow.is_some()) {
+        return Err(EmuError::Scenario(format!(
+            "flow {:?}: multipath is simulated only; remove it, and start programs with their \
+             kernel's MPTCP",
+            flow.name
+        )));
+    }
+    Live::new(scenario, run).map_err(|e| EmuError::Scenario(e.to_string()))
 }

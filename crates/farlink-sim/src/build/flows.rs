@@ -3,14 +3,15 @@
 
 use crate::app::Program;
 use crate::event_queue::{Event, Kind};
-use crate::flow::{FlowState, Opening, udp_ports};
+use crate::flow::{EndId, FlowState, Opening, udp_ports};
 use crate::monitor::{Monitor, RunError};
 use crate::quic::{Ends, Pages, QuicFlow, Route};
-use crate::scenario::{App, Expanded, ExpandedFlow, Opener};
+use crate::scenario::{App, Expanded, ExpandedFlow, Opener, Subflow};
 use crate::udp::UdpFlow;
-use crate::world::{FlowCounters, FlowHot, FlowKind, World};
+use crate::world::{FlowCounters, FlowHot, FlowKind, Form, World};
 use crate::xtp::XtpFlow;
 use farlink_channel::rng::Streams;
+use farlink_tcp::config::Nagle;
 use farlink_tcp::{Instant, Interval};
 use farlink_wire::{FlowId, Ip, NodeId};
 
@@ -33,7 +34,12 @@ pub(super) fn add(
             monitor.stopped()?;
         }
         let stream = |of: &str| streams.stream(&format!("flow/{}/{of}", flow.name));
-        let Some(program) = Program::new(&flow.app, stream) else {
+        let app = match flow.subflow {
+            // The connection has the data. A subflow carries what it gets.
+            Some(_) => &App::Bulk,
+            None => &flow.app,
+        };
+        let Some(program) = Program::new(app, stream) else {
             continue;
         };
         let sender_opens = flow.opens == Opener::Sender;
@@ -48,8 +54,12 @@ pub(super) fn add(
             sender_opens,
             ip: Ip::new(flow.ip, flow.dont_fragment),
             dscp: flow.dscp,
-            reopens: program.reopens(),
             joins: tcps.0.receiver.gro.or(tcps.1.receiver.gro).is_some(),
+            form: match (flow.subflow, program.reopens()) {
+                (Some(_), _) => Form::Subflow,
+                (None, true) => Form::Reopens,
+                (None, false) => Form::Single,
+            },
             ends_pending: program.completions(),
         });
         let id = world.flows.push(FlowState {
@@ -64,11 +74,36 @@ pub(super) fn add(
             opening: program.reopens().then(|| Box::new(opening)),
             program,
         });
-        start(world, flow, Kind::Start, id.0);
+        if let Some(place) = flow.subflow {
+            add_subflow(world, flow, id, place);
+        } else {
+            start(world, flow, Kind::Start, id.0);
+        }
     }
     add_datagrams(scenario, streams, world);
     add_over_xtp(scenario, world);
     add_over_quic(scenario, streams, world)
+}
+
+/// Adds a subflow to its connection. The first subflow starts the others.
+fn add_subflow(world: &mut World, flow: &ExpandedFlow, id: FlowId, place: Subflow) {
+    let size = match flow.app {
+        App::File { size, .. } => size,
+        _ => u64::MAX,
+    };
+    let receiver = &flow.receiver.receiver;
+    let window = receiver
+        .buffer_max
+        .map_or(receiver.buffer, |max| max.max(receiver.buffer));
+    world.hosts.multipath.add(id, place, size, window);
+    for end in EndId::both(id) {
+        world.ends[end].conn.set_nagle(Nagle::Off);
+    }
+    if place.path == 0 {
+        start(world, flow, Kind::Start, id.0);
+    } else {
+        prepare(world, flow);
+    }
 }
 
 /// Returns for each flow its kind and its index among the flows of this kind.
@@ -87,11 +122,16 @@ fn nodes(flow: &ExpandedFlow) -> (NodeId, NodeId) {
     (NodeId(flow.from as u32), NodeId(flow.to as u32))
 }
 
-/// Adds the first event of a flow, and the state that flows of all kinds have.
-fn start(world: &mut World, flow: &ExpandedFlow, kind: Kind, number: u32) {
+/// Adds the state that flows of all kinds have.
+fn prepare(world: &mut World, flow: &ExpandedFlow) {
     world.counters.push(FlowCounters::default());
     world.reassemblies.timeouts.push(flow.reassembly_timeout);
     world.completion.unfinished += 1;
+}
+
+/// Adds the first event of a flow, and the state that flows of all kinds have.
+fn start(world: &mut World, flow: &ExpandedFlow, kind: Kind, number: u32) {
+    prepare(world, flow);
     let at = Instant::ZERO + flow.start;
     world.queue.push(Event::new(at, kind, number, 0));
 }

@@ -2,6 +2,7 @@
 
 use super::table::{Subject, measures, seconds, share};
 use crate::flow::{End, EndId, FlowState, Times};
+use crate::multipath::Connection;
 use crate::quic::{QuicFlow, UNCOUNTED};
 use crate::udp::UdpFlow;
 use crate::world::{FlowCounters, FlowKind, World};
@@ -171,6 +172,18 @@ measures! { FLOW: OfFlow;
         "for a flow that the end of the run cut off with data under way: time after which nothing \
         arrived, where that is half of its time or more, and 10 s at least (looked at 64 times a run); \
         none for others";
+    "subflow_bytes" "B" Size Sum |f| f.subflow().map(|_| f.delivered_to_end() as f64),
+        "bytes that a subflow of a connection over several paths delivered in order, with those \
+        that another subflow delivered too; goodput, duration, bytes_delivered and completed of the \
+        first subflow are those of the connection, and the others have no goodput";
+    "data_buffer_max" "B" Size Mean |f| f.connection().map(|c| c.reassembly.buffered_max as f64),
+        "most bytes that waited at the receiving end of a connection over several paths for earlier \
+        data of another subflow; subflow reordering is not included";
+    "reinjected_bytes" "B" Size Sum |f| f.connection().map(|c| c.counters.reinjected as f64),
+        "bytes that a connection over several paths gave to a subflow after another had them";
+    "data_window_blocked" "" Count Sum |f| f.connection().map(|c| c.counters.blocked as f64),
+        "times at which a subflow had room for the next data of its connection, and the \
+        connection's receive window had none";
     each "lost_" "" Count Sum |f, cause| Some(f.tally.forward()[cause as usize] as f64),
         "packets from the sending end that were lost";
 }
@@ -186,6 +199,8 @@ impl Subject for OfFlow {
 pub(super) struct Flow<'a> {
     own: Own<'a>,
     tally: &'a FlowCounters,
+    /// Connection over several paths of which the flow is a subflow, and the index of its path.
+    multipath: Option<(&'a Connection, usize)>,
     /// Simulated time of the run, in seconds.
     run: f64,
     /// Mean goodput over all flows, if there are several.
@@ -249,6 +264,7 @@ impl<'a> Flow<'a> {
         Self {
             own,
             tally: &world.counters[number],
+            multipath: world.hosts.multipath.of(number),
             run: world.now.as_secs_f64(),
             mean_goodput: None,
             stalled_since: None,
@@ -257,6 +273,11 @@ impl<'a> Flow<'a> {
 
     pub(super) fn goodput(&self) -> Option<f64> {
         match &self.own {
+            Own::Tcp(tcp) if self.multipath.is_some() => {
+                self.connection()?;
+                let seconds = tcp.started.then(|| tcp.duration(tcp.to))?;
+                (seconds > 0.0).then(|| self.delivered() as f64 * 8.0 / seconds)
+            }
             Own::Tcp(tcp) => tcp.rate(tcp.to),
             Own::Udp(udp, now, sending) => {
                 // A queue on the path may make the arrivals last longer than the departures.
@@ -286,7 +307,28 @@ impl<'a> Flow<'a> {
         }
     }
 
+    /// Returns the subflow's connection and path.
+    fn subflow(&self) -> Option<(&'a Connection, usize)> {
+        self.multipath
+    }
+
+    /// Returns the connection over several paths whose first subflow this flow is.
+    fn connection(&self) -> Option<&'a Connection> {
+        self.multipath
+            .filter(|&(_, path)| path == 0)
+            .map(|(connection, _)| connection)
+    }
+
     fn delivered(&self) -> u64 {
+        match self.multipath {
+            Some((connection, 0)) => connection.reassembly.data_ack(),
+            Some(_) => 0,
+            None => self.delivered_to_end(),
+        }
+    }
+
+    /// Returns the bytes that this flow's own connection delivered.
+    fn delivered_to_end(&self) -> u64 {
         match &self.own {
             Own::Tcp(tcp) => tcp.to.received,
             Own::Udp(udp, ..) => udp.sink.bytes,

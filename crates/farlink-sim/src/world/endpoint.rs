@@ -2,7 +2,7 @@
 //! segments.
 
 use super::fast::fast_offer;
-use super::{World, end_of};
+use super::{Form, World, end_of, multipath};
 use crate::app::{AppEvent, Side};
 use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
@@ -18,20 +18,14 @@ impl World {
 
     #[inline(always)] // Called for each arriving segment.
     pub(super) fn process_segment(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
+        let hot = self.hot[flow];
+        if hot.form != Form::Single && self.special_segment(number, flow) {
+            return;
+        }
         let packet = &self.packets[number];
         let Some(segment) = packet.tcp() else {
             return;
         };
-        let hot = self.hot[flow];
-        if hot.reopens
-            && let Some(opening) = &self.flows[flow].opening
-            && !opening.is_current(packet)
-        {
-            // The packet is a delayed duplicate from an earlier connection, which is dropped
-            // without an answer.
-            self.packets.release(number);
-            return;
-        }
         let end = end_of(flow, from_opener, hot.sender_opens).other();
         if hot.joins {
             self.process_joining(number, end);
@@ -114,8 +108,18 @@ impl World {
 
     /// Lets the application and the endpoint of `end` react to the last event: read, write, send
     /// segments, and set the timer.
-    #[inline(never)] // like `on_segment`
+    #[inline]
     pub(crate) fn serve(&mut self, end: EndId) {
+        if self.hot[end.flow()].form == Form::Subflow {
+            self.serve_subflow(end);
+        } else {
+            self.serve_alone(end);
+        }
+    }
+
+    /// Lets one endpoint and its application react to the last event.
+    #[inline(never)] // like `on_segment`
+    pub(super) fn serve_alone(&mut self, end: EndId) {
         let e = &mut self.ends[end];
         if e.live && e.reads() {
             self.received_awaited(end);
@@ -154,6 +158,9 @@ impl World {
                     if from_sender && !segment.body.is_empty() {
                         let transit = &mut self.counters[end.flow()].transit;
                         transit.sent(segment.data_seq(), segment.body.len(), now);
+                    }
+                    if hot.form == Form::Subflow {
+                        multipath::add_option(&self.hosts.multipath, end, e, segment);
                     }
                     let (node, home) = (e.node, &mut self.nodes[e.node]);
                     let link = home.next_hop(e.peer);

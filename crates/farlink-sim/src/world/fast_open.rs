@@ -27,7 +27,7 @@ impl World {
             cookie,
             mss: self.ends[server].conn.mss().min(u16::MAX.into()) as u16,
         };
-        let kept = self.host_caches.cookies.get(&hosts).copied();
+        let kept = self.hosts.cookies.get(&hosts).copied();
         let kept = kept.or((how == FastOpen::Cookie).then_some(met));
         if let Some(cache) = kept {
             self.ends[client].conn.set_fast_open_cache(cache);
@@ -41,7 +41,7 @@ impl World {
     pub(crate) fn opened(&mut self, end: EndId) -> bool {
         let e = &mut self.ends[end];
         if let Some(cache) = e.conn.fast_open_cache() {
-            self.host_caches.cookies.insert((e.node, e.peer), cache);
+            self.hosts.cookies.insert((e.node, e.peer), cache);
         }
         let early = std::mem::take(&mut e.early);
         if early {

@@ -73,7 +73,7 @@ impl World {
         if packet.ip == Ip::V6 {
             let link = self.nodes[node].next_hop(packet.dst);
             let of_link = self.links.has(link).then(|| self.links[link].mtu());
-            let of_path = self.host_caches.path_mtus.get(&(node, packet.dst)).copied();
+            let of_path = self.hosts.path_mtus.get(&(node, packet.dst)).copied();
             let max = of_link.flatten().map(|mtu| mtu.bytes).into_iter();
             let max = max.chain(of_path).min();
             if let Some(bytes) = max.filter(|&max| packet.ip_len() > max) {
@@ -149,7 +149,7 @@ impl World {
     pub(crate) fn path_mtu(&mut self, end: EndId, mtu: u32) {
         let Some(hot) = self.hot.get(end.flow()) else {
             let path = self.path_of_datagrams(end);
-            let known = self.host_caches.path_mtus.entry(path).or_insert(mtu);
+            let known = self.hosts.path_mtus.entry(path).or_insert(mtu);
             *known = mtu.min(*known);
             return;
         };

@@ -84,6 +84,7 @@ pub(crate) fn runs() -> Vec<Run> {
     for (name, text) in WHOLE {
         all.push(Run::new(&format!("whole {name}"), text, ""));
     }
+    all.extend(over_two_paths());
     for (name, text) in scenario::library() {
         // Only the beginning of each scenario is run, and the largest have fewer flows.
         let set: &[_] = match *name {
@@ -126,6 +127,26 @@ impl Run {
             set: pairs,
         }
     }
+}
+
+/// Returns a run of each scheduler of several paths.
+fn over_two_paths() -> impl Iterator<Item = Run> {
+    ["minrtt", "round-robin", "redundant", "blest"]
+        .map(|scheduler| {
+            let opportunistic = scheduler == "minrtt";
+            let text = format!(
+                "[tcp]\nvariant = 'cubic'\n\
+             [[links]]\nbetween = ['a', 'b']\n\
+             down = {{ rate = '2 Mbit/s', delay = '20 ms', channel = {{ loss = 0.02 }} }}\n\
+             [[links]]\nbetween = ['c', 'd']\n\
+             down = {{ rate = '1 Mbit/s', delay = '150 ms', channel = {{ loss = 0.01 }} }}\n\
+             [[flows]]\nfrom = 'a'\nto = 'b'\nsize = '300 kB'\n\
+             [flows.multipath]\nscheduler = '{scheduler}'\nopportunistic = {opportunistic}\n\
+             paths = [{{ from = 'c', to = 'd', variant = 'sack' }}]\n"
+            );
+            Run::new(&format!("multipath {scheduler}"), &text, "")
+        })
+        .into_iter()
 }
 
 fn between_two(link: &str, flow: &str) -> String {

@@ -20,7 +20,6 @@
 use super::{CloseReason, Connection, State};
 use crate::config::Eln;
 use crate::congestion::{Ack, Feedback};
-use crate::fast_open::Extra;
 use crate::maybe::Maybe;
 use crate::record::Record;
 use crate::recovery::frto::{Frto, FrtoAck};
@@ -345,7 +344,7 @@ impl Connection {
     fn is_plain(segment: &Segment) -> bool {
         let options = &segment.options;
         options.sack.is_empty()
-            && options.extra == Extra::None
+            && options.extra.is_plain()
             && !options.eln
             && !segment.flags.has(Flags::ECE)
     }

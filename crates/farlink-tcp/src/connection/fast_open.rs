@@ -74,7 +74,10 @@ impl Connection {
             Extra::Cookie(cookie) => Some(cookie) == opening.own_cookie,
             _ => false,
         };
-        let none = matches!(segment.options.extra, Extra::None | Extra::Snack(_));
+        let none = matches!(
+            segment.options.extra,
+            Extra::None | Extra::Snack(_) | Extra::DataAck(_) | Extra::Mapping(_)
+        );
         opening.cookie_wanted = !accepted && !none;
         if accepted {
             self.tx.early = true;

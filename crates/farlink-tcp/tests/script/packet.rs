@@ -2,8 +2,8 @@
 
 use super::options::number;
 use farlink_tcp::{
-    AccEcnOption, AckRateOption, Body, Dscp, Ecn, Extra, FastOpenCookie, FieldOrder, Flags,
-    SackBlock, ScpsCapabilities, Segment, Seq, Snack, Timestamps,
+    AccEcnOption, AckRateOption, Body, DataMapping, Dscp, Ecn, Extra, FastOpenCookie, FieldOrder,
+    Flags, SackBlock, ScpsCapabilities, Segment, Seq, Snack, Timestamps,
 };
 use std::fmt::Write as _;
 
@@ -423,6 +423,12 @@ pub(crate) fn show(segment: &Segment, numbering: Numbering) -> String {
     match options.extra {
         Extra::CookieRequest => items.push("FO".into()),
         Extra::Cookie(FastOpenCookie(cookie)) => items.push(format!("FO {cookie}")),
+        Extra::DataAck(ack) => items.push(format!("dss ack {ack}")),
+        Extra::Mapping(DataMapping {
+            dsn,
+            subflow_seq,
+            len,
+        }) => items.push(format!("dss {dsn} {subflow_seq} {len}")),
         Extra::None | Extra::Snack(_) => {}
     }
     if let Some(snack) = options.extra.snack() {

@@ -1,6 +1,7 @@
 //! TCP options as bytes (RFC 9293, 7323, 2018, 7413).
 
 use super::accecn;
+use super::dss;
 use super::error::WireError;
 use super::wireless;
 use arrayvec::ArrayVec;
@@ -55,6 +56,7 @@ pub(super) fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN
             put(&[NOP, NOP, FAST_OPEN, 10]);
             put(&cookie.to_be_bytes());
         }
+        Extra::DataAck(_) | Extra::Mapping(_) => dss::put(options.extra, &mut put),
         Extra::None | Extra::Snack(_) => {}
     }
     if let Some(option) = options.accecn {
@@ -111,6 +113,7 @@ pub(super) fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
             (accecn::ECT0_FIRST | accecn::ECT1_FIRST, _) => {
                 options.accecn = Some(accecn::read(kind, value));
             }
+            (dss::MPTCP, _) => dss::take(&mut options, value),
             (FAST_OPEN, _) => take_fast_open(&mut options, value),
             (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => return Err(wrong),
             _ => wireless::take(&mut options, kind, value, wrong)?,

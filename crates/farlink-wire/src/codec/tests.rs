@@ -8,8 +8,8 @@ use etherparse::Ipv4HeaderSlice;
 use etherparse::checksum::Sum16BitWords;
 use farlink_tcp::segment::{MAX_SACK_BLOCKS, TCP_HEADER_LEN};
 use farlink_tcp::{
-    AccEcnOption, AckRateOption, Extra, FastOpenCookie, FieldOrder, RareOptions, SackBlock,
-    ScpsCapabilities, Snack, Timestamps,
+    AccEcnOption, AckRateOption, DataMapping, Extra, FastOpenCookie, FieldOrder, RareOptions,
+    SackBlock, ScpsCapabilities, Snack, Timestamps,
 };
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
@@ -520,6 +520,35 @@ fn cookies_encode_to_known_bytes() {
     assert_eq!(bytes(Extra::CookieRequest), [1, 1, 34, 2]);
     let cookie = Extra::Cookie(FastOpenCookie(0x0102_0304_0506_0708));
     assert_eq!(bytes(cookie), [1, 1, 34, 10, 1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn data_sequence_signals_encode_to_known_bytes() {
+    let ack = Extra::DataAck(0x0102_0304);
+    let mapping = Extra::Mapping(DataMapping {
+        dsn: 0x0506_0708,
+        subflow_seq: 9,
+        len: 0x0594,
+    });
+    let wire: [&[u8]; 2] = [
+        &[30, 8, 0x20, 1, 1, 2, 3, 4],
+        &[
+            1, 1, 30, 18, 0x20, 5, 0, 0, 0, 0, 5, 6, 7, 8, 0, 0, 0, 9, 5, 0x94,
+        ],
+    ];
+    for (extra, expected) in [ack, mapping].into_iter().zip(wire) {
+        let options = Options::from(RareOptions {
+            extra,
+            ..RareOptions::NONE
+        });
+        let bytes = options_bytes(&options);
+        assert_eq!(&bytes[..], expected);
+        assert_eq!(bytes.len() as u32, options.wire_len());
+        assert_eq!(parse_options(&bytes).unwrap().extra, extra);
+    }
+    // A DSS option of another form is ignored.
+    let other = parse_options(&[30, 4, 0x20, 0x11]).unwrap();
+    assert_eq!(other.extra, Extra::None);
 }
 
 #[test]
