@@ -308,6 +308,7 @@ fn everything_that_the_tables_list_is_recorded() {
     let usual = [
         "off",
         "pass",
+        "departure",
         "full",
         "plain",
         "safe-ack",

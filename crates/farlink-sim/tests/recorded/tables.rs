@@ -694,6 +694,13 @@ pub(crate) const WHOLE: &[(&str, &str)] = &[
          flows = [{ from = 'fixed', to = 'mobile', size = '200 kB', tcp = { variant = 'reno', ebsn = true } }]",
     ),
     (
+        "a local timer from the arrival",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '10 ms' } }, \
+         { name = 'radio', between = ['base', 'mobile'], down = { rate = '200 kbit/s', delay = '2 ms', channel = { byte_errors = { distance = '20 kB', burst = 4 } } } }]\n\
+         agents = [{ at = 'base', wireless = 'radio', kind = \"snoop\", timer_from = \"arrival\" }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '200 kB', tcp.variant = 'reno' }]",
+    ),
+    (
         "ACKs that are thinned",
         "links = [{ between = ['fixed', 'modem'], down = { rate = '100 Mbit/s', delay = '1 ms' } }, \
          { name = 'satellite', between = ['modem', 'hub'], down = { rate = '64 kbit/s', delay = '50 ms' }, up = { rate = '2 Mbit/s', delay = '50 ms', channel = { loss = 0.01 } } }]\n\
