@@ -42,6 +42,14 @@ def got(capfd: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return rows
 
 
+def test_pages_are_refused() -> None:
+    scenario = path("20 ms", "20 Mbit/s")
+    ends = {key: scenario["flows"][0][key] for key in ("from", "to")}
+    scenario["flows"] = [{**ends, "app": "http", "pages": 1}]
+    with pytest.raises(fl.ScenarioError, match="pages over QUIC are simulated only; write app"):
+        fl.emulate(scenario, ["true"], endpoints={"server": "quic"})
+
+
 @AIOQUIC
 @pytest.mark.parametrize("tcp", ["quic", "quic-newreno", "quic-bbr"])
 @pytest.mark.parametrize("ip", ["v4", "v6"])

@@ -10,7 +10,7 @@ use crate::unit::UnitOptions;
 use crate::uplink;
 use farlink_channel::rng::Streams;
 use farlink_sim::quic_config;
-use farlink_sim::scenario::{self, App, Expanded};
+use farlink_sim::scenario::{self, App, Expanded, ExpandedFlow};
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -161,26 +161,32 @@ impl Options {
                 port: t.port,
                 size: t.bytes,
             }),
-            quic: self.quic(host, &scenario),
+            quic: self.quic(host, &scenario)?,
         })
     }
 
-    /// Returns the QUIC of a host whose flow is over QUIC.
-    fn quic(&self, host: &str, scenario: &Expanded) -> Option<QuicConfig> {
-        let node = scenario.nodes.iter().position(|name| name == host)?;
+    /// Returns the QUIC of a host whose flow is over QUIC. Refuses pages, which the host cannot serve.
+    fn quic(&self, host: &str, scenario: &Expanded) -> Result<Option<QuicConfig>, EmuError> {
+        let node = scenario.nodes.iter().position(|name| name == host);
         let mut flows = scenario.flows.iter();
-        let flow = flows.find(|flow| flow.from == node || flow.to == node)?;
-        let App::Quic(spec) = flow.app else {
-            return None;
+        let of_host = |flow: &&ExpandedFlow| [Some(flow.from), Some(flow.to)].contains(&node);
+        let Some((flow, App::Quic(spec))) = flows.find(of_host).map(|flow| (flow, flow.app)) else {
+            return Ok(None);
         };
+        if spec.pages.is_some() {
+            return Err(EmuError::Scenario(format!(
+                "endpoint {host:?}: pages over QUIC are simulated only; write app = \"file\", and \
+                 let the program request /N for N bytes"
+            )));
+        }
         let streams = Streams::new(scenario.seed, self.run);
         let mut random = streams.stream(&format!("endpoint/{host}/quic"));
         let server = self.transfer.as_ref().map(|t| &t.sender);
-        Some(QuicConfig {
+        Ok(Some(QuicConfig {
             config: quic_config(&spec, flow.dont_fragment, &mut random),
             whole: spec.size.unwrap_or(u64::MAX),
             known: self.endpoints.iter().any(|e| Some(&e.host) == server),
-        })
+        }))
     }
 }
 
