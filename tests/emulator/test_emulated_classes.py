@@ -12,6 +12,7 @@ import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(("", 9))
 s.settimeout(2)
+s.sendto(b"go", ("server", 8))
 count = 0
 try:
     while True:
@@ -23,6 +24,8 @@ except TimeoutError:
 BURST = """
 import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 8))
+s.recv(10)
 for i in range(50):
     s.sendto(bytes(972), ("client", 9))
 time.sleep(4)

@@ -29,6 +29,9 @@ const LARGE: [(&str, &str); 6] = [
     ("internet-leung1998", "20 s"),
 ];
 
+/// Run of the library's scenario over QUIC.
+const QUIC: &str = "scenario_mars-contacts";
+
 /// Returns the names of all tables, `packets` among them.
 fn all_tables() -> BTreeSet<&'static str> {
     farlink_sim::traces().iter().map(|t| t.table).collect()
@@ -72,6 +75,8 @@ fn compare(name: &str, requests: &[(String, Value)]) {
     let wrong: Vec<_> = requests
         .iter()
         .zip(in_wasm)
+        // The engine in WebAssembly has no QUIC, and says so.
+        .filter(|((name, _), digest)| !(name == QUIC && digest.contains("this page has no QUIC")))
         .filter(|((_, request), digest)| native(request) != *digest)
         .map(|((name, _), digest)| format!("{name}: {digest}"))
         .collect();
