@@ -35,8 +35,11 @@ def stages(way: Mapping[str, Any]) -> dict[str, Any]:
 
 def direction(way: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the texts of a direction: rate and delay, then what follows from other keys."""
-    rate = "rate from a trace" if "rate_trace" in way else way["rate"]
-    texts = [f"{rate}, {way['delay']}"]
+    if "contacts" in way:
+        texts = ["rate and delay from contacts"]
+    else:
+        rate = "rate from a trace" if "rate_trace" in way else way["rate"]
+        texts = [f"{rate}, {way['delay']}"]
     for name, value in stages(way).items():
         text = _stage(name, value)
         if text:
