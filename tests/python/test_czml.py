@@ -107,8 +107,8 @@ def test_lines_follow_the_path_and_refer_to_packets(
             for time in np.arange(first, last, 5.0):
                 assert time not in shown
                 shown[float(time)] = nodes
-    for row, nodes in enumerate(paths[0].satellites):
-        wanted = ["new-york", *(f"sat{node}" for node in nodes), "london"] if nodes else None
+    for row, hops in enumerate(paths[0].satellites):
+        wanted = ["new-york", *(f"sat{node}" for node in hops), "london"] if hops else None
         assert shown.get(5.0 * row) == wanted
     assert len({tuple(nodes) for nodes in shown.values()}) > 1
 

@@ -116,7 +116,7 @@ def test_goodput_and_rtt_are_those_of_each_phase() -> None:
 def test_sums_over_phases_are_those_of_the_run() -> None:
     result = farlink.run("leo-reconfiguration", overrides={"flows.0.duration": "31 s"})
     table = result.phases()
-    total = result.summary.loc[("cubic", "download")]
+    total: Any = result.summary.loc[("cubic", "download")]
     assert table["start"].tolist()[1:] == [12.0, 27.0]
     assert table["sent"].sum() == total["segments_sent", "mean"]
     assert table["retransmissions"].sum() == total["segments_retransmitted", "mean"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from farlink import _farlink
+from farlink import _farlink, source
 from farlink.errors import ScenarioError
 from farlink.experiment import plan, plancache
 from test_cli import farlink
@@ -122,7 +122,7 @@ def test_damaged_points_are_resolved_again(tmp_path: Path) -> None:
 
 def test_few_points_and_classes_of_files_are_not_stored(tmp_path: Path) -> None:
     assert plan.read(_write(tmp_path, points=plancache.LEAST - 1)).digest is None
-    where = plan.source.find("geo-lossy")
+    where = source.find("geo-lossy")
     assert plancache.digest(where, [{"tcp": "mine.py:Mine"}], None) is None
     assert plancache.digest(where, [{"tcp": object()}], None) is None
     assert plancache.digest(where, [{"tcp": "sack"}], None) is not None
