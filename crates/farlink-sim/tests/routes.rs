@@ -76,6 +76,16 @@ fn a_change_to_a_longer_path_keeps_the_order() {
     assert_eq!((crossed(2), crossed(6)), (50.0, 50.0));
 }
 
+/// Entries may be in any order: the short path has the 20 datagrams of 0.5 to 0.7 s.
+#[test]
+fn changes_apply_in_the_order_of_their_times() {
+    let later = "[[routes]]\nat = \"west\"\nto = \"client\"\nvia = \"long\"\nstart = \"700 ms\"\n";
+    let routes = with_route("500 ms", "short");
+    let result = result(&format!("{PATHS}{later}{routes}{DATAGRAMS}"));
+    let crossed = |link| metric(&result, "links", link, "packets");
+    assert_eq!((crossed(2), crossed(6)), (80.0, 20.0));
+}
+
 /// A route before any packet equals a static route, with all optimisations of constant routes.
 #[test]
 fn a_route_from_the_first_nanosecond_on_equals_a_static_one() {
