@@ -93,7 +93,7 @@ def table(path: str, value: str | type) -> dict[str, Any]:
         written = _WRITTEN.fullmatch(value.strip().strip('"'))
         if written is None:
             raise ScenarioError(f"{path} = {value}; write a file and a class, as in drop.py:Law")
-        file, text = Path(written["file"]).name, _read(Path(written["file"]))
+        file, text = Path(written["file"]).name, userclass.read(Path(written["file"]))
         cls = userclass.load(text, file, written["name"], base)
         given = userclass.arguments(written["args"], f"{path} = {value}")
         userclass.check_names(cls, given, file, base)
@@ -105,14 +105,6 @@ def table(path: str, value: str | type) -> dict[str, Any]:
     }
     _register(cls, entry, base)
     return {"method": "python", "class": entry} if base is QueueLaw else entry
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ScenarioError(f"{path}: {reason.lower()}") from error
 
 
 def _numbers(

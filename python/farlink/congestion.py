@@ -212,11 +212,7 @@ def _named(item: str | type, sources: dict[str, str]) -> Named | None:
         if match is None:
             return None
         path = Path(match["file"])
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise ScenarioError(f"{path}: {reason.lower()}") from error
+        text = userclass.read(path)
         cls = userclass.load(text, path.name, match["name"], CongestionControl)
         base, file = match["base"] or cls.over, path.name
         values = userclass.arguments(match["args"], f"tcp {item!r}")

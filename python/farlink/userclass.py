@@ -18,6 +18,7 @@ __all__ = [
     "load",
     "own_names",
     "parameters",
+    "read",
     "refuse_unfit",
     "source_of",
 ]
@@ -28,6 +29,15 @@ _UNFIT = ("random", "time", "secrets", "uuid", "datetime", "threading")
 Base = TypeVar("Base")
 
 _CLASSES: dict[tuple[str, str, str], type] = {}
+
+
+def read(path: Path) -> str:
+    """Return the text of a file; the error of a file that cannot be read names it."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ScenarioError(f"{path}: {reason.lower()}") from error
 
 
 def load(text: str, file: str, name: str, base: type[Base]) -> type[Base]:
@@ -117,7 +127,6 @@ def own_names(cls: type, base: type) -> set[str]:
 
 def refuse_unfit(cls: type, file: str, base: type) -> None:
     """Refuse hooks that read the clock, wait, or draw random numbers of their own."""
-    now = "event.now" if base.__name__ == "CongestionControl" else "the time that farlink gives"
     seen: set[types.CodeType] = set()
     todo: list[types.FunctionType] = []
     for own in cls.__mro__[: cls.__mro__.index(base)]:
@@ -133,7 +142,7 @@ def refuse_unfit(cls: type, file: str, base: type) -> None:
             elif (unfit := _unfit(used)) is not None:
                 raise ScenarioError(
                     f"{file}:{line}: {cls.__name__} uses {unfit}, which a second run would not "
-                    f"repeat; use self.random() and {now}"
+                    "repeat; use self.random() and the times that farlink gives"
                 )
 
 

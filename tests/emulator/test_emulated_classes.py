@@ -65,7 +65,7 @@ def burst(law: str, tmp_path: Path) -> int:
 
 
 def test_a_law_in_python_drops_real_packets(tmp_path: Path) -> None:
-    """One datagram is being sent for 100 ms, five wait, and the law drops the others."""
+    """The link sends a datagram for 100 ms, five wait, and the law drops the others."""
     assert 6 <= burst(LAW, tmp_path) <= 9
 
 

@@ -29,7 +29,7 @@ def paths(seconds: int = 120) -> list[constellation.Path]:
 
 
 def test_datagrams_take_the_light_time_of_the_path() -> None:
-    """One datagram each second meets the delay of each row; 10 us are for transmission."""
+    """A datagram each second meets the delay of each row; 10 us are for transmission."""
     (path,) = paths()
     net = constellation.network(SHELL, [path], NAMES)
     result = fl.run({**net, "flows": [probe("800 bit/s", 110)]})

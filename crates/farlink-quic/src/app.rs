@@ -4,7 +4,7 @@ use crate::dialog::{Dialog, Exchange};
 use crate::streams::{Incoming, Outgoing};
 use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId};
 
-/// What an end writes and reads.
+/// Application of an end: the data that the end writes and reads.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) outgoing: Outgoing,

@@ -42,7 +42,7 @@ pub struct Config {
     pub initial_rtt: Option<Duration>,
     /// Number of streams over which each end sends its data, at least 1.
     pub streams: u32,
-    /// What each end asks of the ACKs of its peer; `None` for nothing.
+    /// ACK frequency that each end requests from its peer; `None` for no request.
     pub acks: Option<Acks>,
     /// Searches for the largest datagram that the path carries. It needs paths that do not fragment.
     pub finds_mtu: bool,

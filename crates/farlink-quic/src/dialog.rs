@@ -20,7 +20,7 @@ pub enum Exchange {
 pub(crate) struct Dialog {
     /// Lengths of requests that wait for a stream.
     waiting: VecDeque<u64>,
-    /// What the end writes.
+    /// Data that the end writes.
     sources: Vec<Source>,
     events: VecDeque<Exchange>,
 }

@@ -94,7 +94,7 @@ impl Request {
             }
         }
         if ends {
-            // It fails only if the client has stopped the stream.
+            // The call fails only if the client has stopped the stream.
             let _ = stream.finish();
             *self = Self::Done;
         }

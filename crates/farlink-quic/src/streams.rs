@@ -131,7 +131,7 @@ pub(crate) struct Incoming {
     pub(crate) wrong: bool,
 }
 
-/// One stream of [`Incoming`].
+/// Stream of [`Incoming`].
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
     /// Number of bytes that arrived without a gap.

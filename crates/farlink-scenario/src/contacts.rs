@@ -43,7 +43,7 @@ table! {
 pub(super) struct Contacts {
     /// Plan.
     pub plan: Arc<ContactPlan>,
-    /// The same plan, as rates of the transmitter.
+    /// Plan of `contacts` as rates of the transmitter.
     pub rates: RatePlan,
 }
 

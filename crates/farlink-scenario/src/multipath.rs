@@ -51,7 +51,7 @@ pub enum SchedulerName {
     MinRtt,
     /// The subflows in turn.
     RoundRobin,
-    /// All data over every subflow.
+    /// Copies of all data over every subflow.
     Redundant,
     /// As "minrtt", but a slower subflow is left idle if its data would fill the receive window
     /// before it arrives (BLEST, Ferlin et al. 2016).

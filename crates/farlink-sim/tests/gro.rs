@@ -47,7 +47,7 @@ fn acks_are_one_for_each_joined_packet() {
     }
 }
 
-/// Of ten joined segments the first waits for 9.5 ms and the last for .5 ms, so the mean delay grows
+/// The first of ten joined segments waits for 9.5 ms and the last for .5 ms, so the mean delay grows
 /// by 5 ms.
 #[test]
 fn joined_segments_wait_for_the_last_one() {
@@ -65,7 +65,7 @@ fn acks_are_as_many_as_the_sender_requests() {
     for every in [1, 2, 10, 20, 40] {
         let requested = acks(&format!("mss = \"1468 B\"\nack_rate = {every}"));
         assert_eq!(requested, acks(&format!("ack_every = {every}")), "{every}");
-        // One ACK more may be that of the FIN.
+        // The FIN may have an ACK of its own.
         assert!((0.0..=1.0).contains(&(requested - f64::from(3000 / every))));
     }
     assert_eq!(acks("ack_rate = \"follow\""), acks(""));

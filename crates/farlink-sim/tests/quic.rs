@@ -236,7 +236,7 @@ fn unknown_congestion_controls_are_refused() {
     );
 }
 
-/// One path with these keys of `[tcp.quic]`.
+/// Scenario of a single path with these keys of `[tcp.quic]`.
 fn with_quic(down: &str, flow: &str, keys: &str) -> String {
     text(down, flow, "cubic").replace("[[links]]", &format!("[tcp.quic]\n{keys}\n[[links]]"))
 }

@@ -21,7 +21,7 @@ fn http(keys: &str) -> String {
     text("", &format!("{flow}{keys}"))
 }
 
-/// One round trip for the handshake, one for the main object and one for the inline objects.
+/// A page takes three round trips: handshake, main object, inline objects.
 #[test]
 fn a_page_takes_its_round_trips() {
     for (keys, first, later) in [

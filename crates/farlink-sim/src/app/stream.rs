@@ -277,7 +277,7 @@ mod tests {
             [Command::Write(Side::From, 100), Command::Wake(at(150))]
         );
         let after = |ms| Command::Responded(Interval::from_millis(ms));
-        // All written bytes are read, and more will come.
+        // The reader has all written bytes, and the source has further messages.
         assert_eq!(
             commands(&mut stream, 90, Side::To, AppEvent::Received(100)),
             [after(40), Command::Await(Side::To, 101)]

@@ -70,6 +70,9 @@ mod tests {
         assert_eq!((reassembly.buffered, reassembly.buffered_max), (0, 30));
         reassembly.insert(0, 40);
         assert_eq!((reassembly.data_ack(), reassembly.duplicate), (40, 45));
+        // A shorter wait later leaves the maximum.
+        reassembly.insert(50, 55);
+        assert_eq!((reassembly.buffered, reassembly.buffered_max), (5, 30));
     }
 
     proptest! {

@@ -107,3 +107,41 @@ fn least_rtt(paths: &[Path], with_room: bool) -> Option<usize> {
         .filter(|&n| allowed(&paths[n]) && (!with_room || paths[n].has_room))
         .min_by_key(|&n| paths[n].srtt_nanos())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fast subflow of 20 ms without room, and a slow one with `rtt` ms and 5 segments outstanding.
+    fn paths(rtt: u64) -> [Path; 2] {
+        let path = |has_room, rtt, outstanding| Path {
+            works: true,
+            has_room,
+            backup: false,
+            srtt: Some(Interval::from_millis(rtt)),
+            window: 10_000,
+            outstanding,
+            mss: 1000,
+        };
+        [path(false, 20, 10_000), path(true, rtt, 5000)]
+    }
+
+    /// With cwnd 10 and r = 4, the fast subflow sends 1000 (10 + 3/2) 4 = 46 kB in an RTT of the slow
+    /// one, and 6 kB of the window are the slow one's.
+    #[test]
+    fn blest_uses_the_slow_subflow_if_the_window_has_room_for_the_fast_one() {
+        let mut scheduler = Scheduler::new(SchedulerName::Blest);
+        assert_eq!(scheduler.choose(&paths(80), 52_000), Some(1));
+        assert_eq!(scheduler.choose(&paths(80), 51_999), None);
+        // With r = 2, 1000 (10 + 1/2) 2 = 21 kB.
+        assert_eq!(scheduler.choose(&paths(40), 27_000), Some(1));
+        assert_eq!(scheduler.choose(&paths(40), 26_999), None);
+        // A blocked RTT raises the factor by a hundredth: 21.21 kB.
+        scheduler.adapt(true);
+        assert_eq!(scheduler.choose(&paths(40), 27_210), Some(1));
+        assert_eq!(scheduler.choose(&paths(40), 27_209), None);
+        scheduler.adapt(false);
+        scheduler.adapt(false);
+        assert_eq!(scheduler.choose(&paths(40), 27_000), Some(1));
+    }
+}

@@ -1,4 +1,4 @@
-//! What both ends of a connection show to the event loop.
+//! Events and counters of a connection's ends, for the event loop.
 
 use farlink_tcp::Interval;
 
