@@ -108,12 +108,15 @@ _FAR = {"from": "to", "to": "from"}
 
 
 def _sends(parts: "Mapping[str, pd.DataFrame | None]", side: str) -> bool:
-    """Return whether an end sent data. QUIC has no trace of segments."""
-    for name, end in (("segments", side), ("delivered", _FAR[side])):
-        part = _only(parts[name], end)
-        if part is not None and len(part):
-            return True
-    return False
+    """Return whether an end sent data."""
+    return any(
+        _has_rows(_only(parts[name], end))
+        for name, end in (("segments", side), ("delivered", _FAR[side]))
+    )
+
+
+def _has_rows(frame: "pd.DataFrame | None") -> bool:
+    return frame is not None and len(frame) > 0
 
 
 _NAMES = ("segments", "arrivals", "drops", "rtt", "delivered", "marks")
@@ -183,10 +186,14 @@ def _of_side(
         values |= {
             "sent": edges.sums(sent),
             "retransmissions": edges.counts(sent, "retransmission"),
-            "spurious": edges.counts(arrived, "duplicate"),
-            "timeouts": edges.counts(marks, "kind", "timeout"),
-            "undone": edges.counts(marks, "kind", "undo"),
         }
+        # Data of QUIC is delivered without a trace of its arrivals, and without marks.
+        if not _has_rows(delivered) or _has_rows(arrived):
+            values |= {
+                "spurious": edges.counts(arrived, "duplicate"),
+                "timeouts": edges.counts(marks, "kind", "timeout"),
+                "undone": edges.counts(marks, "kind", "undo"),
+            }
         lost = parts["drops"]
         # The trace drops has no end, so losses are those of the only sender of data.
         if alone:

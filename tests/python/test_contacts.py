@@ -132,6 +132,14 @@ app = "bulk"
     assert runs[0].values["bytes_delivered"].iloc[0] > 0
 
 
+def test_advice_names_the_link_with_contacts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert farlink("advise", "mars-contacts") == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert "link space, down: advise needs one rate and delay" in lines[0]
+    assert "`farlink run`" in lines[0]
+
+
 def test_a_damaged_plan_is_told_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,6 +6,7 @@ import ssl
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import farlink as fl
@@ -16,6 +17,8 @@ GEO = {
     "links": [{"between": ["a", "b"], "down": {"rate": "10 Mbit/s", "delay": "300 ms"}}],
     "flows": [{"from": "a", "to": "b", "size": "500 kB"}],
 }
+
+TRACES = ("segments", "acks")
 
 
 def test_names_of_quic_run_beside_tcp() -> None:
@@ -37,6 +40,30 @@ def test_traces_and_figures_are_those_of_tcp() -> None:
     assert len(result.trace("rtt", tcp="quic")) > 10
     assert result.trace("delivered", tcp="quic")["bytes"].max() == 500_000
     assert result.plot.cwnd() is not None
+    segments, acks = (result.arrays(name, "quic", where={"side": "from"}) for name in TRACES)
+    assert int((segments["seq"] + segments["len"]).max()) == int(segments["len"].sum()) == 500_000
+    assert 250_000 < int(acks["ack"].max()) < 500_000
+    # Each TCP has a line in the figure of progress, and QUIC a graph of its own.
+    legend = result.plot.sequence().axes[0].get_legend()
+    assert legend is not None
+    labels = [text.get_text() for text in legend.get_texts()]
+    assert labels == ["cubic (0 retransmitted)", "quic (0 retransmitted, 500 kB delivered)"]
+    graph = result.plot.sequence("quic").axes[0]
+    # The line through the segments ends with the file.
+    assert max(float(np.max(line.get_ydata(), initial=0.0)) for line in graph.lines) == 500_000
+
+
+def test_a_repair_is_in_the_graph_of_the_first_loss() -> None:
+    result = fl.run(GEO, tcp="quic", overrides={"links.0.down.channel.loss": 0.01})
+    assert result.plot.first_loss() is not None
+    segments = result.trace("segments", tcp="quic")
+    again = segments[segments["retransmission"]]
+    drops = result.trace("drops", tcp="quic")["seq"].dropna()
+    assert len(again) > 0
+    # The first repair has the data of the first drop.
+    first = drops.iloc[0]
+    hit = again[(again["seq"] <= first) & (first < again["seq"] + again["len"])]
+    assert len(hit) > 0
 
 
 def test_logs_lie_beside_captures(tmp_path: Path) -> None:

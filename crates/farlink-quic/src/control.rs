@@ -24,8 +24,6 @@ pub struct ControlStats {
     pub rtt_last: u64,
     /// Smoothed round-trip time in nanoseconds.
     pub srtt: u64,
-    /// Number of the latest packet that counts as in flight, and the number of such packets.
-    pub sent: (u64, u64),
     /// Bytes in flight after the latest acknowledgment.
     pub in_flight: u64,
     /// Reductions of the window, persistent congestion included.
@@ -82,9 +80,6 @@ fn nanos(time: Duration) -> u64 {
 
 impl Controller for Watched {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
-        self.count(|control_stats| {
-            control_stats.sent = (last_packet_number, control_stats.sent.1 + 1);
-        });
         self.inner.on_sent(now, bytes, last_packet_number);
     }
 

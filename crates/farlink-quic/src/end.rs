@@ -1,14 +1,17 @@
 //! An end of a connection, and its application.
 
 use crate::app::App;
-use crate::config::Config;
+use crate::config::{Config, Control};
 use crate::control::ControlStats;
 use crate::dialog::{Dialog, Exchange};
+use crate::ledger::{Ledger, Progress};
 use crate::qlog::Qlog;
 use crate::random::drawing;
 use crate::setup::{self, at, draw, nanos, transport};
-use crate::streams::{Incoming, Outgoing};
+use crate::streams::{self, Incoming, Outgoing};
+use crate::tap::Tap;
 use crate::tls::{self, OneCertificate, Secrets};
+use crate::watch::{Datagram, Watch};
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, Event,
@@ -74,8 +77,9 @@ pub struct End {
     /// Answers of the endpoint that belong to no connection.
     answers: VecDeque<Vec<u8>>,
     app: App,
-    /// Log of what happens, if it is wanted.
-    qlog: Option<Box<Qlog>>,
+    tap: Tap,
+    /// Log and trace of what happens, if one is wanted.
+    watch: Option<Box<Watch>>,
     /// Reason for which the connection was lost.
     lost: Option<String>,
     with_data: u64,
@@ -113,15 +117,16 @@ impl End {
         let (control_stats, secrets) = (Arc::default(), Arc::new(Secrets::default()));
         let own = setup::endpoint(&mut random);
         let transport = Arc::new(transport(&config, draw(&mut random), &control_stats));
-        let (mut client, mut server) = (None, None);
+        let (mut client, mut server, tap) = (None, None, Tap::default());
         match side {
             Side::Client => {
                 let tls = tls::client(&secrets, Arc::new(OneCertificate));
-                client = Some(setup::client(tls, transport, &mut random)?);
+                client = Some(setup::client(tls, transport, &mut random, tap.clone())?);
             }
             Side::Server => {
                 let tls = tls::server();
-                server = Some(Arc::new(setup::server(tls, transport, &mut random)?));
+                let made = setup::server(tls, transport, &mut random, tap.clone())?;
+                server = Some(Arc::new(made));
             }
         }
         Ok(Self {
@@ -139,7 +144,8 @@ impl End {
                 incoming: Incoming::new(config.streams, config.receive_window),
                 dialog: Dialog::default(),
             },
-            qlog: None,
+            tap,
+            watch: None,
             lost: None,
             with_data: 0,
             without_data: 0,
@@ -153,20 +159,47 @@ impl End {
             Some(_) => Side::Client,
             None => Side::Server,
         };
-        self.qlog = Some(Box::new(Qlog::new(side, group)));
+        self.watch().qlog = Some(Qlog::new(side, group));
+    }
+
+    /// Starts a trace. The first byte that the connection sends has position `base`.
+    pub fn trace(&mut self, base: u64) {
+        let windows = streams::windows(self.config.receive_window);
+        self.watch().ledger = Ledger::new(base, windows);
+        self.watch().traced = true;
+    }
+
+    fn watch(&mut self) -> &mut Watch {
+        self.tap.start();
+        let windows = streams::windows(self.config.receive_window);
+        let has_states = self.config.control != Control::Bbr;
+        self.watch
+            .get_or_insert_with(|| Box::new(Watch::new(windows, has_states)))
     }
 
     /// Returns the records of the log so far.
     pub fn qlog(&self) -> &str {
-        self.qlog.as_ref().map_or("", |log| log.text())
+        self.watch.as_ref().map_or("", |watch| watch.text())
     }
 
-    /// Adds to the log what has changed.
-    fn observe(&mut self, now: u64) {
-        if self.qlog.is_some() {
-            let (counters, control) = (self.counters(), self.control_stats());
-            if let Some(log) = &mut self.qlog {
-                log.on_change(now, &counters, &control);
+    /// Returns the changes of the data that this end has sent, since the last call.
+    pub fn progress(&mut self) -> Vec<Progress> {
+        let watch = self.watch.as_mut().filter(|watch| watch.traced);
+        watch.map_or_else(Vec::new, |watch| watch.ledger.take())
+    }
+
+    /// Returns the position of the next new byte that this end sends; 0 without a trace.
+    pub fn position(&self) -> u64 {
+        self.watch.as_ref().map_or(0, |watch| watch.ledger.next())
+    }
+
+    /// Adds what has happened to log and trace.
+    fn observe(&mut self, now: u64, datagram: Datagram<'_>) {
+        if self.watch.is_some() {
+            let (counters, control, plain) =
+                (self.counters(), self.control_stats(), self.tap.take());
+            if let Some(watch) = &mut self.watch {
+                watch.add(now, datagram, &plain, (&counters, &control));
             }
         }
     }
@@ -191,10 +224,7 @@ impl End {
         let mut random = self.random.clone();
         drawing(&mut random, || self.handle(now, ecn, bytes));
         self.random = random;
-        if let Some(log) = &mut self.qlog {
-            log.on_arrival(now, bytes);
-        }
-        self.observe(now);
+        self.observe(now, Datagram::Arrived(bytes));
     }
 
     fn handle(&mut self, now: u64, ecn: u8, bytes: &[u8]) {
@@ -259,31 +289,23 @@ impl End {
             self.serve();
         });
         self.random = random;
-        self.observe(now);
+        self.observe(now, Datagram::None);
     }
 
     /// Returns the next datagram to send now.
     pub fn transmit(&mut self, now: u64) -> Option<Transmitted> {
         if let Some(bytes) = self.answers.pop_front() {
-            if let Some(log) = &mut self.qlog {
-                log.on_transmit(now, &bytes, None);
-            }
+            self.observe(now, Datagram::Sent(&bytes));
             return Some(self.count(bytes, 0, false));
         }
         if self.drained {
             return None;
         }
         let mut random = self.random.clone();
-        let before = self.qlog.as_ref().map(|_| self.control_stats().sent.1);
         let sent = drawing(&mut random, || self.poll(now));
         self.random = random;
-        if let (Some(before), Some(sent)) = (before, &sent) {
-            let (number, packets) = self.control_stats().sent;
-            if let Some(log) = &mut self.qlog {
-                let number = Some(number).filter(|_| packets > before);
-                log.on_transmit(now, &sent.bytes, number);
-            }
-            self.observe(now);
+        if let Some(sent) = &sent {
+            self.observe(now, Datagram::Sent(&sent.bytes));
         }
         sent
     }

@@ -9,6 +9,7 @@ use crate::end::{Counters, Transmitted};
 use crate::random::drawing;
 use crate::request::Request;
 use crate::setup::{self, at, draw, nanos, transport};
+use crate::tap::Tap;
 use crate::tls::{self, AnyCertificate, Secrets};
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
@@ -95,7 +96,7 @@ impl Host {
             tls.key_log = Arc::clone(&host.secrets) as Arc<dyn rustls::KeyLog>;
             tls
         });
-        let server = setup::server(tls, transport, &mut host.random)?;
+        let server = setup::server(tls, transport, &mut host.random, Tap::default())?;
         let shared = Some(Arc::new(server.clone()));
         host.endpoint.set_server_config(shared);
         host.server = Some(server);
@@ -118,7 +119,8 @@ impl Host {
         let control_stats = Arc::default();
         let transport = transport(&config, draw(&mut host.seeds), &control_stats);
         let tls = tls::client(&host.secrets, Arc::new(AnyCertificate));
-        let client = setup::client(tls, Arc::new(transport), &mut host.random)?;
+        let (transport, tap) = (Arc::new(transport), Tap::default());
+        let client = setup::client(tls, transport, &mut host.random, tap)?;
         let endpoint = &mut host.endpoint;
         let opened = drawing(&mut host.random, || {
             endpoint.connect(at(now), client, to, name)

@@ -1,11 +1,14 @@
 //! Log of an end in the format of qlog 0.3 (draft-ietf-quic-qlog-main-schema-02), as a sequence of
 //! JSON texts (RFC 7464).
 //!
-//! Times are in milliseconds since the start of the run. quinn-proto does not name the numbers of
-//! packets that arrive or are lost, so only packets that are sent have a number.
+//! Times are in milliseconds since the start of the run. Names are those of
+//! draft-ietf-quic-qlog-quic-events-02.
 
 use crate::control::ControlStats;
 use crate::end::{Counters, Side};
+use crate::frames::{ACK_DELAY_EXPONENT, Frame};
+use crate::ledger::Lost;
+use crate::tap::{Plain, Space};
 use std::fmt::Write as _;
 
 /// Values of the event `recovery:metrics_updated`, in the order of [`NAMES`].
@@ -30,8 +33,13 @@ pub(crate) struct Qlog {
     group: u64,
     arrived: u64,
     sent: u64,
-    lost: u64,
     last: Metrics,
+    /// State of the congestion control, if it has states.
+    state: Option<&'static str>,
+    /// Reductions of the window so far, and events of persistent congestion.
+    reductions: (u64, u64),
+    /// Number of the last packet sent before the latest reduction.
+    recovers_at: Option<u64>,
 }
 
 impl Qlog {
@@ -73,34 +81,92 @@ impl Qlog {
         ));
     }
 
-    /// Adds the packets of a datagram that arrives.
-    pub(crate) fn on_arrival(&mut self, now: u64, bytes: &[u8]) {
+    /// Adds the packets of a datagram that arrives, of which `plain` were decrypted.
+    pub(crate) fn on_arrival(&mut self, now: u64, bytes: &[u8], plain: &[Plain]) {
         let datagram = self.arrived;
         self.arrived += 1;
+        let mut plain = plain.iter().filter(|packet| !packet.sent).peekable();
         for (kind, len) in packets(bytes) {
-            let data = packet(kind, len, datagram, None);
-            self.event(now, "transport:packet_received", &data);
+            let decrypted = plain.next_if(|packet| name(packet.space) == kind);
+            let event = if decrypted.is_some() || kind == "retry" {
+                "transport:packet_received"
+            } else {
+                "transport:packet_dropped"
+            };
+            self.event(now, event, &packet(kind, len, datagram, decrypted));
         }
     }
 
-    /// Adds the packets of a datagram that is sent, the last of which has this number.
-    pub(crate) fn on_transmit(&mut self, now: u64, bytes: &[u8], number: Option<u64>) {
+    /// Adds the packets of a datagram that is sent.
+    pub(crate) fn on_transmit(&mut self, now: u64, bytes: &[u8], plain: &[Plain]) {
         let datagram = self.sent;
         self.sent += 1;
-        let packets = packets(bytes);
-        for (i, &(kind, len)) in packets.iter().enumerate() {
-            let is_last = i + 1 == packets.len();
-            let data = packet(kind, len, datagram, number.filter(|_| is_last));
+        let mut plain = plain.iter().filter(|packet| packet.sent).peekable();
+        for (kind, len) in packets(bytes) {
+            let encrypted = plain.next_if(|packet| name(packet.space) == kind);
+            let data = packet(kind, len, datagram, encrypted);
             self.event(now, "transport:packet_sent", &data);
         }
     }
 
-    /// Adds what has changed.
-    pub(crate) fn on_change(&mut self, now: u64, counters: &Counters, control: &ControlStats) {
-        for _ in self.lost..counters.lost {
-            self.event(now, "recovery:packet_lost", "");
+    /// Adds a packet that is declared lost; `None` for one whose number is unknown.
+    pub(crate) fn on_lost(&mut self, now: u64, lost: Option<Lost>) {
+        let data = lost.map_or(String::new(), |lost| {
+            let kind = name(lost.space);
+            let trigger = if lost.by_reordering {
+                "reordering_threshold"
+            } else {
+                "time_threshold"
+            };
+            format!(
+                "\"header\":{{\"packet_type\":\"{kind}\",\"packet_number\":{}}},\
+                 \"trigger\":\"{trigger}\"",
+                lost.number
+            )
+        });
+        self.event(now, "recovery:packet_lost", &data);
+    }
+
+    /// Adds a change of the state of a congestion control with a threshold of slow start. `acked`
+    /// and `sent` are the largest numbers of packets that were acknowledged and sent.
+    pub(crate) fn on_state(
+        &mut self,
+        now: u64,
+        counters: &Counters,
+        control: &ControlStats,
+        (acked, sent): (Option<u64>, Option<u64>),
+    ) {
+        let before = self.reductions;
+        self.reductions = (control.reductions, control.persistent);
+        if control.reductions > before.0 {
+            self.recovers_at = sent;
         }
-        self.lost = self.lost.max(counters.lost);
+        if self.recovers_at.is_some_and(|last| acked > Some(last)) {
+            self.recovers_at = None;
+        }
+        let state = match counters.ssthresh {
+            _ if self.recovers_at.is_some() => "recovery",
+            Some(threshold) if counters.window >= threshold => "congestion_avoidance",
+            _ => "slow_start",
+        };
+        if self.state == Some(state) || counters.window == 0 {
+            return;
+        }
+        let old = self
+            .state
+            .map_or(String::new(), |old| format!("\"old\":\"{old}\","));
+        let trigger = if control.persistent > before.1 {
+            ",\"trigger\":\"persistent_congestion\""
+        } else {
+            ""
+        };
+        self.state = Some(state);
+        let data = format!("{old}\"new\":\"{state}\"{trigger}");
+        self.event(now, "recovery:congestion_state_updated", &data);
+    }
+
+    /// Adds the metrics that have changed.
+    pub(crate) fn on_change(&mut self, now: u64, counters: &Counters, control: &ControlStats) {
         let sampled = |value| Some(value).filter(|_| control.rtt_samples > 0);
         let metrics = [
             sampled(control.srtt),
@@ -138,12 +204,89 @@ impl std::fmt::Display for Millis {
     }
 }
 
-fn packet(kind: &str, len: usize, datagram: u64, number: Option<u64>) -> String {
-    let number = number.map_or(String::new(), |n| format!(",\"packet_number\":{n}"));
-    format!(
-        "\"header\":{{\"packet_type\":\"{kind}\"{number}}},\"raw\":{{\"length\":{len}}},\
-         \"datagram_id\":{datagram}"
-    )
+/// Returns the type of a packet in qlog.
+fn name(space: Space) -> &'static str {
+    match space {
+        Space::Initial => "initial",
+        Space::Early => "0RTT",
+        Space::Handshake => "handshake",
+        Space::Data => "1RTT",
+    }
+}
+
+/// Returns the members of an event of a packet.
+fn packet(kind: &str, len: usize, datagram: u64, plain: Option<&Plain>) -> String {
+    let mut text = format!("\"header\":{{\"packet_type\":\"{kind}\"");
+    if let Some(plain) = plain {
+        let _ = write!(text, ",\"packet_number\":{}}},\"frames\":[", plain.number);
+        for (i, shown) in plain.frames.iter().enumerate() {
+            text.push_str(if i == 0 { "" } else { "," });
+            frame(&mut text, shown);
+        }
+        text.push(']');
+    } else {
+        text.push('}');
+    }
+    let _ = write!(
+        text,
+        ",\"raw\":{{\"length\":{len}}},\"datagram_id\":{datagram}"
+    );
+    text
+}
+
+/// Appends a frame as a JSON object.
+fn frame(text: &mut String, frame: &Frame) {
+    let kind = "{\"frame_type\":";
+    let _ = match frame {
+        Frame::Padding(len) => write!(text, "{kind}\"padding\",\"payload_length\":{len}}}"),
+        Frame::Ping => write!(text, "{kind}\"ping\"}}"),
+        Frame::Ack { delay, ranges } => {
+            let delay = Millis((delay << ACK_DELAY_EXPONENT).saturating_mul(1000));
+            let _ = write!(
+                text,
+                "{kind}\"ack\",\"ack_delay\":{delay},\"acked_ranges\":["
+            );
+            for (i, (low, high)) in ranges.iter().rev().enumerate() {
+                let comma = if i == 0 { "" } else { "," };
+                let _ = write!(text, "{comma}[{low},{high}]");
+            }
+            write!(text, "]}}")
+        }
+        Frame::Crypto { offset, len } => write!(
+            text,
+            "{kind}\"crypto\",\"offset\":{offset},\"length\":{len}}}"
+        ),
+        Frame::Stream {
+            id,
+            offset,
+            len,
+            fin,
+        } => {
+            let fin = if *fin { ",\"fin\":true" } else { "" };
+            write!(
+                text,
+                "{kind}\"stream\",\"stream_id\":{id},\"offset\":{offset},\"length\":{len}{fin}}}"
+            )
+        }
+        Frame::MaxData(max) => write!(text, "{kind}\"max_data\",\"maximum\":{max}}}"),
+        Frame::MaxStreamData { id, max } => write!(
+            text,
+            "{kind}\"max_stream_data\",\"stream_id\":{id},\"maximum\":{max}}}"
+        ),
+        Frame::Close { application, code } => {
+            let space = if *application {
+                "application"
+            } else {
+                "transport"
+            };
+            write!(
+                text,
+                "{kind}\"connection_close\",\"error_space\":\"{space}\",\
+                 \"error_code\":{code},\"raw_error_code\":{code}}}"
+            )
+        }
+        Frame::Other(name, fields) => write!(text, "{kind}\"{name}\"{fields}}}"),
+    };
 }
 
 /// Returns type and length of each packet of a datagram (RFC 9000, 12.2 and 17.2).
@@ -218,31 +361,118 @@ mod tests {
         assert_eq!(packets(&[0x40; 9]), [("1RTT", 9)]);
     }
 
+    fn plain(sent: bool, number: u64, frames: Vec<Frame>) -> Plain {
+        Plain {
+            sent,
+            space: Space::Data,
+            number,
+            len: 20,
+            frames,
+        }
+    }
+
+    /// Returns the records of a log, with ' in place of ".
+    fn records(log: &Qlog) -> Vec<String> {
+        let text = log.text().replace('"', "'");
+        text.lines().map(str::to_owned).collect()
+    }
+
     #[test]
     fn records_are_json_texts_with_times_in_milliseconds() {
         let mut log = Qlog::new(Side::Server, 1);
-        log.on_transmit(1_234_567_890, &[0x40; 20], Some(7));
-        log.on_arrival(2_000_000_000, &[0x40; 25]);
+        let ping = plain(true, 7, vec![Frame::Ping, Frame::Padding(3)]);
+        log.on_transmit(1_234_567_890, &[0x40; 20], &[ping]);
+        let ranges = vec![(9, 9), (2, 5)];
+        let ack = plain(false, 3, vec![Frame::Ack { delay: 250, ranges }]);
+        log.on_arrival(2_000_000_000, &[0x40; 25], &[ack]);
+        log.on_arrival(2_000_000_000, &[0x40; 9], &[]);
         let counters = Counters {
-            lost: 1,
             window: 5000,
             ..Counters::default()
         };
         log.on_change(3, &counters, &ControlStats::default());
         log.on_change(4, &counters, &ControlStats::default());
-        let records: Vec<_> = log.text().lines().collect();
+        let group = "'group_id':'1','data'";
         let expected = [
-            "\u{1e}{\"time\":1234.567890,\"name\":\"transport:packet_sent\",\"group_id\":\"1\",\
-             \"data\":{\"header\":{\"packet_type\":\"1RTT\",\"packet_number\":7},\
-             \"raw\":{\"length\":20},\"datagram_id\":0}}",
-            "\u{1e}{\"time\":2000.000000,\"name\":\"transport:packet_received\",\
-             \"group_id\":\"1\",\"data\":{\"header\":{\"packet_type\":\"1RTT\"},\
-             \"raw\":{\"length\":25},\"datagram_id\":0}}",
-            "\u{1e}{\"time\":0.000003,\"name\":\"recovery:packet_lost\",\"group_id\":\"1\",\
-             \"data\":{}}",
-            "\u{1e}{\"time\":0.000003,\"name\":\"recovery:metrics_updated\",\
-             \"group_id\":\"1\",\"data\":{\"congestion_window\":5000}}",
+            format!(
+                "\u{1e}{{'time':1234.567890,'name':'transport:packet_sent',{group}:{{\
+                 'header':{{'packet_type':'1RTT','packet_number':7}},'frames':[\
+                 {{'frame_type':'ping'}},{{'frame_type':'padding','payload_length':3}}],\
+                 'raw':{{'length':20}},'datagram_id':0}}}}"
+            ),
+            // The delay is in units of 8 microseconds; ranges ascend.
+            format!(
+                "\u{1e}{{'time':2000.000000,'name':'transport:packet_received',{group}:{{\
+                 'header':{{'packet_type':'1RTT','packet_number':3}},'frames':[\
+                 {{'frame_type':'ack','ack_delay':2.000000,'acked_ranges':[[2,5],[9,9]]}}],\
+                 'raw':{{'length':25}},'datagram_id':0}}}}"
+            ),
+            format!(
+                "\u{1e}{{'time':2000.000000,'name':'transport:packet_dropped',{group}:{{\
+                 'header':{{'packet_type':'1RTT'}},'raw':{{'length':9}},'datagram_id':1}}}}"
+            ),
+            format!(
+                "\u{1e}{{'time':0.000003,'name':'recovery:metrics_updated',{group}:{{\
+                 'congestion_window':5000}}}}"
+            ),
         ];
-        assert_eq!(records, expected);
+        assert_eq!(records(&log), expected);
+    }
+
+    #[test]
+    fn losses_have_numbers_and_the_states_follow_window_and_threshold() {
+        let mut log = Qlog::new(Side::Server, 1);
+        let lost = |number, by_reordering| Lost {
+            space: Space::Data,
+            number,
+            by_reordering,
+        };
+        log.on_lost(1, Some(lost(5, true)));
+        log.on_lost(1, Some(lost(6, false)));
+        log.on_lost(1, None);
+        let mut counters = Counters {
+            window: 5000,
+            ..Counters::default()
+        };
+        let mut control = ControlStats::default();
+        let mut state = |log: &mut Qlog, change: fn(&mut Counters, &mut ControlStats), packets| {
+            change(&mut counters, &mut control);
+            log.on_state(2, &counters, &control, packets);
+        };
+        state(&mut log, |_, _| (), (None, Some(1)));
+        state(
+            &mut log,
+            |counters, control| {
+                (counters.window, counters.ssthresh) = (2500, Some(2500));
+                control.reductions = 1;
+            },
+            (Some(3), Some(9)),
+        );
+        // Recovery ends with a packet that was sent after the reduction.
+        state(&mut log, |_, _| (), (Some(9), Some(12)));
+        state(&mut log, |_, _| (), (Some(10), Some(12)));
+        state(&mut log, |_, _| (), (Some(11), Some(12)));
+        state(
+            &mut log,
+            |counters, control| {
+                (counters.window, counters.ssthresh) = (1000, Some(1250));
+                (control.reductions, control.persistent) = (2, 1);
+            },
+            (Some(12), Some(20)),
+        );
+        let data: Vec<_> = records(&log)
+            .iter()
+            .map(|record| record.split("'data':").nth(1).unwrap().to_owned())
+            .collect();
+        let expected = [
+            "{'header':{'packet_type':'1RTT','packet_number':5},'trigger':'reordering_threshold'}}",
+            "{'header':{'packet_type':'1RTT','packet_number':6},'trigger':'time_threshold'}}",
+            "{}}",
+            "{'new':'slow_start'}}",
+            "{'old':'slow_start','new':'recovery'}}",
+            "{'old':'recovery','new':'congestion_avoidance'}}",
+            "{'old':'congestion_avoidance','new':'recovery','trigger':'persistent_congestion'}}",
+        ];
+        assert_eq!(data, expected);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::config::{Acks, Config};
 use crate::control::{ControlStats, Factory};
+use crate::tap::{Tap, Tapped};
 use crate::tls;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
@@ -125,32 +126,36 @@ pub(crate) fn endpoint(random: &mut Xoshiro256PlusPlus) -> EndpointConfig {
     own
 }
 
-/// Returns the configuration of a client.
+/// Returns the configuration of a client, with a tap for its packets.
 pub(crate) fn client(
     tls: Result<rustls::ClientConfig, rustls::Error>,
     transport: Arc<TransportConfig>,
     random: &mut Xoshiro256PlusPlus,
+    tap: Tap,
 ) -> Result<ClientConfig, String> {
     let tls = tls.map_err(|error| refused(&error))?;
     let tls = QuicClientConfig::try_from(tls).map_err(|error| refused(&error))?;
-    let mut made = ClientConfig::new(Arc::new(tls));
+    let inner = Arc::new(tls);
+    let mut made = ClientConfig::new(Arc::new(Tapped { inner, tap }));
     let first: [u8; FIRST_CID_LEN] = draw(random);
     made.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&first)));
     made.transport_config(transport);
     Ok(made)
 }
 
-/// Returns the configuration of a server.
+/// Returns the configuration of a server, with a tap for its packets.
 pub(crate) fn server(
     tls: Result<rustls::ServerConfig, rustls::Error>,
     transport: Arc<TransportConfig>,
     random: &mut Xoshiro256PlusPlus,
+    tap: Tap,
 ) -> Result<ServerConfig, String> {
     let tls = tls.map_err(|error| refused(&error))?;
     let tls = QuicServerConfig::try_from(tls).map_err(|error| refused(&error))?;
     let key = draw::<64>(random);
     let token = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(&key);
-    let mut made = ServerConfig::new(Arc::new(tls), Arc::new(token));
+    let inner = Arc::new(tls);
+    let mut made = ServerConfig::new(Arc::new(Tapped { inner, tap }), Arc::new(token));
     made.time_source(Arc::new(Wall));
     made.transport_config(transport);
     Ok(made)

@@ -116,6 +116,11 @@ pub(crate) fn is_ordered(window: Option<u64>) -> bool {
     window.unwrap_or(USUAL_WINDOW) <= 2 * MOST_GAPS * LEAST_DATA
 }
 
+/// Returns the limits that an end with this window sets for each stream and for all.
+pub(crate) fn windows(window: Option<u64>) -> (u64, u64) {
+    (window.unwrap_or(USUAL_WINDOW), window.unwrap_or(u64::MAX))
+}
+
 /// Data that an end reads.
 #[derive(Debug)]
 pub(crate) struct Incoming {

@@ -10,7 +10,7 @@ mod tables;
 
 use crate::flow::EndId;
 use crate::log;
-use crate::quic::Seen;
+use crate::quic::{Progress, Seen};
 use farlink_agent::{Act, Note};
 use farlink_channel::DropCause;
 use farlink_link::Simplex;
@@ -280,6 +280,23 @@ impl Probes {
     pub(crate) fn stream_delivered(&mut self, time: Instant, flow: FlowId, bytes: u64) {
         let at = (time, self.flow(flow), 1);
         self.delivered.push(Delivered::of(at, bytes));
+    }
+
+    /// Adds a change of the data that an end of a flow over QUIC has sent.
+    pub(crate) fn quic_progress(
+        &mut self,
+        time: Instant,
+        (flow, end): (FlowId, usize),
+        change: &Progress,
+    ) {
+        let at = (time, self.flow(flow), end as u8);
+        match *change {
+            Progress::Sent { seq, len, again } => {
+                self.sent.push(Sent::of(at, seq, len, again.into()));
+            }
+            Progress::Acked { ack, window } => self.acks.push(Ack::of(at, ack, window)),
+            Progress::Beyond { left, right } => self.sacks.push(Sack::of(at, left, right)),
+        }
     }
 
     /// Adds the state of a QUIC sender, and its latest round-trip sample if it is new.

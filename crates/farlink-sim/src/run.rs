@@ -118,6 +118,9 @@ pub(crate) fn observe(world: &mut World, mut probes: Probes) {
         world.links.watch_departures();
     }
     world.probes = Some(Box::new(probes));
+    for flow in &mut world.quic {
+        flow.trace();
+    }
     for end in &mut world.ends {
         end.conn.set_tracing(true);
     }

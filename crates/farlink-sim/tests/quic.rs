@@ -2,6 +2,7 @@
 
 use crate::common::traced;
 use crate::common::{column, expand, expand_with, library, load_error, metric, result, result_of};
+use farlink_sim::Trace;
 use farlink_sim::scenario::load;
 use serde_json::Value;
 
@@ -180,6 +181,82 @@ fn traces_have_window_round_trips_and_deliveries() {
     let delivered = column(&trace.tables, "delivered", "bytes");
     assert_eq!(delivered.last(), Some(&1_000_000));
     assert!(delivered.is_sorted());
+}
+
+/// Returns the rows of these two columns of a table of the data sender.
+fn pairs(trace: &Trace, table: &str, columns: [&str; 2]) -> Vec<(u64, u64)> {
+    let [from, first, second] =
+        ["side", columns[0], columns[1]].map(|name| column(&trace.tables, table, name));
+    let rows = from.into_iter().zip(first.into_iter().zip(second));
+    rows.filter(|row| row.0 == 0).map(|row| row.1).collect()
+}
+
+/// Returns data, ACKs and blocks of the data sender, and checks that they fit each other.
+fn checked_progress(name: &str, trace: &Trace, size: u64) -> [Vec<(u64, u64)>; 3] {
+    let sent = pairs(trace, "segments", ["seq", "len"]);
+    let again = pairs(trace, "segments", ["retransmission", "len"]);
+    let acks = pairs(trace, "acks", ["ack", "window"]);
+    let blocks = pairs(trace, "sacks", ["left", "right"]);
+    let mut next = 0;
+    for (&(seq, len), &(again, _)) in sent.iter().zip(&again) {
+        assert_eq!(again == 1, seq < next, "{name}: {seq}");
+        assert!(seq <= next, "{name}: {seq}");
+        next = next.max(seq + len);
+    }
+    assert_eq!(next, size, "{name}");
+    assert!(acks.iter().map(|ack| ack.0).is_sorted(), "{name}");
+    // The flow ends with the delivery, so the last ACKs are on their way.
+    assert!(
+        acks.last()
+            .is_some_and(|ack| ack.0 > size / 2 && ack.0 < size),
+        "{name}"
+    );
+    assert!(acks.iter().map(|ack| ack.0 + ack.1).is_sorted(), "{name}");
+    assert!(blocks.iter().all(|block| block.0 < block.1), "{name}");
+    [sent, acks, blocks]
+}
+
+#[test]
+fn traces_have_the_data_that_was_sent_and_acknowledged() {
+    let size = "size = \"1 MB\"";
+    let trace = traced(&text(GEO, size, "cubic"));
+    let [sent, acks, blocks] = checked_progress("clean", &trace, 1_000_000);
+    assert_eq!(sent.iter().map(|row| row.1).sum::<u64>(), 1_000_000);
+    // Each ACK acknowledges all before its edge, and the window is that of a stream.
+    assert!(acks.len() < sent.len() && blocks.len() <= acks.len());
+    assert_eq!(acks[0].0 + acks[0].1, 1_250_000);
+    let lossy = format!("{GEO}, channel = {{ loss = 0.02 }}");
+    for control in CONTROLS {
+        let trace = traced(&text(&lossy, size, control));
+        let [sent, acks, blocks] = checked_progress(control, &trace, 1_000_000);
+        let again = sent.iter().map(|row| row.1).sum::<u64>() - 1_000_000;
+        assert!((5_000..60_000).contains(&again), "{control}: {again}");
+        // Lost data holds the edge back, and what is beyond has blocks.
+        let beyond = |block: &&(u64, u64)| !acks.iter().any(|ack| ack.0 == block.1);
+        assert!(blocks.iter().filter(beyond).count() > 5, "{control}");
+        let lost = column(&trace.tables, "drops", "seq");
+        let dropped = lost.iter().filter(|&&seq| seq != u64::MAX);
+        let all: Vec<_> = dropped.collect();
+        assert!(all.len() > 10, "{control}: {all:?}");
+        for seq in all {
+            let times = sent
+                .iter()
+                .filter(|row| row.0 <= *seq && *seq < row.0 + row.1);
+            assert!(times.count() > 1, "{control}: {seq} was not repaired");
+        }
+    }
+}
+
+#[test]
+fn traces_of_several_streams_have_one_row_of_positions() {
+    let keys = "size = \"300 kB\"\ntcp = { quic = { streams = 3 } }\nreverse = \"50 kB\"";
+    let lossy = format!("{GEO}, channel = {{ loss = 0.02 }}");
+    let trace = traced(&text(&lossy, keys, "cubic"));
+    checked_progress("streams", &trace, 300_000);
+    // The other end has rows of its own.
+    let [ends, acks] = ["side", "ack"].map(|name| column(&trace.tables, "acks", name));
+    let back = ends.into_iter().zip(acks).filter(|row| row.0 == 1);
+    assert_eq!(back.map(|row| row.1).max(), Some(50_000));
 }
 
 /// Datagrams and the payload of links are those of UDP: agents for TCP have nothing to do.

@@ -2,6 +2,7 @@
 
 use crate::common::{load_error, metric, result, traced};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 fn value(result: &Value, name: &str) -> f64 {
     metric(result, "flows", 0, name)
@@ -144,8 +145,72 @@ fn records(log: &str) -> Vec<Value> {
 fn count(records: &[Value], name: &str) -> (usize, usize) {
     let named: Vec<_> = records.iter().filter(|r| r["name"] == name).collect();
     let ids = named.iter().map(|r| r["data"]["datagram_id"].to_string());
-    let datagrams: std::collections::BTreeSet<_> = ids.collect();
+    let datagrams: BTreeSet<_> = ids.collect();
     (named.len(), datagrams.len())
+}
+
+/// Returns the numbers of the packets with application data that records of this name have.
+fn numbers(records: &[Value], name: &str) -> Vec<u64> {
+    let named = records.iter().filter(|r| r["name"] == name);
+    let headers = named.map(|r| &r["data"]["header"]);
+    let data = headers.filter(|header| header["packet_type"] == "1RTT");
+    data.map(|header| header["packet_number"].as_u64().expect("a number"))
+        .collect()
+}
+
+/// Returns the numbers that the ACKs in records of this name acknowledge.
+fn acknowledged(records: &[Value], name: &str) -> BTreeSet<u64> {
+    let named = records.iter().filter(|r| r["name"] == name);
+    let data = named.filter(|r| r["data"]["header"]["packet_type"] == "1RTT");
+    let frames = data.flat_map(|r| r["data"]["frames"].as_array().expect("frames"));
+    let ranges = frames
+        .filter(|frame| frame["frame_type"] == "ack")
+        .flat_map(|frame| frame["acked_ranges"].as_array().expect("ranges"));
+    let bound = |range: &Value, i: usize| range[i].as_u64().expect("a number");
+    ranges
+        .flat_map(|range| bound(range, 0)..=bound(range, 1))
+        .collect()
+}
+
+/// On a path without reordering the packets that are declared lost are those that did not arrive.
+#[test]
+fn logs_name_the_packets_that_are_lost_and_acknowledged() {
+    for control in ["cubic", "newreno", "bbr"] {
+        let file = text(", channel = { loss = 0.02 }", "size = \"1 MB\"");
+        let file = file.replace("[tcp]", &format!("[tcp]\nvariant = \"{control}\""));
+        let trace = traced(&file);
+        let [client, server] = [0, 1].map(|end: usize| records(&trace.qlogs[end].1));
+        let sent = numbers(&client, "transport:packet_sent");
+        let arrived: BTreeSet<_> = numbers(&server, "transport:packet_received")
+            .into_iter()
+            .collect();
+        let lost = numbers(&client, "recovery:packet_lost");
+        assert!(lost.len() > 10, "{control}: {lost:?}");
+        for number in &lost {
+            assert!(sent.contains(number) && !arrived.contains(number));
+        }
+        // Searches for the MTU are no losses, and the last packets have nobody to report them.
+        let acked = acknowledged(&client, "transport:packet_received");
+        let missing: Vec<_> = sent
+            .iter()
+            .filter(|number| {
+                !arrived.contains(number) && Some(*number + 3) <= acked.last().copied()
+            })
+            .collect();
+        assert!(
+            missing.len() <= lost.len() + 5,
+            "{control}: {missing:?} {lost:?}"
+        );
+        assert!(acked.is_subset(&arrived), "{control}");
+        // The flow ends with the delivery, so the last ACKs are on their way.
+        assert!(acked.len() > arrived.len() / 2, "{control}");
+        let sent_acks = acknowledged(&server, "transport:packet_sent");
+        assert!(acked.is_subset(&sent_acks), "{control}");
+        let dropped = count(&server, "transport:packet_dropped");
+        assert_eq!(dropped.0, 0, "{control}");
+        let states = count(&client, "recovery:congestion_state_updated").0;
+        assert_eq!(states > 2, control != "bbr", "{control}: {states}");
+    }
 }
 
 #[test]
@@ -182,18 +247,14 @@ fn logs_count_what_the_metrics_count() {
             // Few datagrams of the server in the handshake carry no data of the stream either.
             assert_eq!(sent.1 as f64, value(&whole, "acks_sent"));
         }
-        let numbers = records[1..]
-            .iter()
-            .filter(|r| r["data"]["header"]["packet_type"] == "1RTT")
-            .filter_map(|r| r["data"]["header"]["packet_number"].as_u64());
-        let numbers: Vec<_> = numbers.collect();
+        let numbers = numbers(&records, "transport:packet_sent");
         assert!(numbers.is_sorted() && numbers.len() > 50);
     }
     // Pages over a connection each are groups of one file.
     let keys = "pages = 2\nconnections = \"per-page\"\npage_interval = \"0 s\"";
     let trace = traced(&http(keys));
     let records = records(&trace.qlogs[0].1);
-    let groups: std::collections::BTreeSet<_> = records[1..]
+    let groups: BTreeSet<_> = records[1..]
         .iter()
         .map(|r| r["group_id"].to_string())
         .collect();

@@ -80,7 +80,7 @@ def bottleneck(tree: Mapping[str, Any]) -> Bottleneck:
     Raises
     ------
     ScenarioError
-        If there is no path, or none of its links has a rate.
+        If there is no path, none of its links has a rate, or one of them has contacts.
     """
     flow = next(item for item in tree["flows"] if item.get("app") not in ("cbr", "onoff", "xtp"))
     begin, end = source.ends(flow)
@@ -89,6 +89,12 @@ def bottleneck(tree: Mapping[str, Any]) -> Bottleneck:
     delay = 0.0
     for place, direction in way:
         item = tree["links"][place][direction]
+        if item.get("contacts") is not None:
+            name = tree["links"][place].get("name") or "-".join(tree["links"][place]["between"])
+            raise ScenarioError(
+                f"link {name}, {direction}: advise needs one rate and delay, and this link has "
+                "contacts; compare TCPs with `farlink run` and --tcp linux-cubic,linux-bbr,quic"
+            )
         delay += units.parse_time(item.get("delay")) or 0.0
         delay += moving.extra_delay(tree, place, direction)
         rate, bounds = units.parse_rate(item.get("rate")), None

@@ -9,6 +9,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from farlink import source, units
 from farlink.plot import data
 from farlink.plot.curves import Curve, colour, draw_curves, look, of_tcp
 from farlink.plot.data import Array, Columns
@@ -135,10 +136,23 @@ def _of_tcps(view: View, tcp: Sequence[str], limits: tuple[float, float]) -> lis
         )
         again = sum(int(segment["retransmission"].sum()) for segment in segments.values())
         notes = [f"{again:,} retransmitted", view.ending(name, limits)]
+        if source.split(name)[0] == source.QUIC:
+            notes.insert(1, _unacknowledged(view.delivered(name), float(acked.max())))
         label = f"{name} ({', '.join(filter(None, notes))})"
         time, acked = _corners(time, acked, limits)
         curves.append(Curve(name, label, time, acked, of_tcp(view.result, name)))
     return curves
+
+
+def _unacknowledged(delivered: float, acked: float) -> str:
+    """Return a text with the delivered bytes if the last ACKs did not arrive, otherwise "".
+
+    A flow over QUIC ends with the delivery of its last byte.
+    """
+    if delivered <= acked:
+        return ""
+    scale, unit = units.prefixed(delivered, "B")
+    return f"{units.rounded(delivered / scale)} {unit} delivered"
 
 
 def _of_flows(view: View, tcp: str, limits: tuple[float, float]) -> list[Curve]:

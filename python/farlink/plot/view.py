@@ -75,6 +75,12 @@ class View:
         nothing = rows.where(slice(0, 0))
         return {flow: parts.get(flow, nothing) for flow in self.flows_shown(tcp)}
 
+    def delivered(self, tcp: str) -> float:
+        """Return the bytes that the receivers of the selected flows got."""
+        parts = self._rows(tcp, "delivered", side="to").split("flow")
+        flows = [parts[flow] for flow in self.flows_shown(tcp) if flow in parts]
+        return float(sum(rows["bytes"].max(initial=0) for rows in flows))
+
     def has_trace(self, trace: str) -> bool:
         """Return whether the result has a trace. Some traces are missing for a kernel's TCP."""
         return trace in self.result.trace_names

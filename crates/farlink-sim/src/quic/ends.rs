@@ -1,6 +1,6 @@
 //! Both ends of a connection.
 
-use super::seen::{Happened, Seen, Sending, UNCOUNTED};
+use super::seen::{Happened, Progress, Seen, Sending, UNCOUNTED};
 use crate::scenario::{QuicControl, QuicSpec, QuicTable, Time};
 use farlink_channel::rng::Stream;
 use farlink_quic::{Acks, Config, Control, End, Exchange, Side};
@@ -64,6 +64,8 @@ pub(crate) struct Ends {
     past_secrets: String,
     /// Logs of earlier connections, of each end; `None` without logs.
     logs: Option<Box<[String; 2]>>,
+    /// Set if the ends keep a trace.
+    traced: bool,
     /// Set if a connection could not begin.
     broken: bool,
 }
@@ -112,6 +114,7 @@ impl Ends {
             past: Default::default(),
             past_secrets: String::new(),
             logs: None,
+            traced: false,
             broken: false,
         })
     }
@@ -132,7 +135,13 @@ impl Ends {
                 log.push_str(end.qlog());
             }
         }
+        let positions = [0, 1].map(|end: usize| self.both[end].position());
         self.both = both;
+        if self.traced {
+            for (end, base) in self.both.iter_mut().zip(positions) {
+                end.trace(base);
+            }
+        }
         if self.logs.is_some() {
             for end in &mut self.both {
                 end.log(self.connections);
@@ -148,6 +157,29 @@ impl Ends {
         for end in &mut self.both {
             end.log(0);
         }
+    }
+
+    /// Starts the traces of both ends.
+    pub(crate) fn trace(&mut self) {
+        self.traced = true;
+        for end in &mut self.both {
+            end.trace(0);
+        }
+    }
+
+    /// Returns the changes of the data that an end has sent, since the last call.
+    pub(crate) fn progress(&mut self, end: usize) -> Vec<Progress> {
+        self.both[end]
+            .progress()
+            .into_iter()
+            .map(|change| match change {
+                farlink_quic::Progress::Sent { seq, len, again } => {
+                    Progress::Sent { seq, len, again }
+                }
+                farlink_quic::Progress::Acked { ack, window } => Progress::Acked { ack, window },
+                farlink_quic::Progress::Beyond { left, right } => Progress::Beyond { left, right },
+            })
+            .collect()
     }
 
     /// Returns the logs of both ends by their role; none if they were not started.

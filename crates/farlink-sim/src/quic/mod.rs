@@ -14,11 +14,12 @@ pub(crate) use ends::Ends;
 #[cfg(feature = "quic")]
 pub use ends::config;
 pub(crate) use pages::Pages;
-pub(crate) use seen::{Seen, Sending, UNCOUNTED};
+pub(crate) use seen::{Progress, Seen, Sending, UNCOUNTED};
 
 use crate::scenario::QuicSpec;
 use farlink_tcp::{Body, Dscp, Ecn, Instant, Interval, Stats};
 use farlink_wire::{Datagram, FlowId, Ip, NodeId, Packet, Payload};
+use std::collections::BTreeMap;
 
 /// Nodes, ports and IP header of a flow.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +48,8 @@ pub(crate) struct QuicFlow {
     packets: u64,
     /// Number of the first packet of the current connection.
     first: u64,
+    /// Position of the data of each packet by its number; `None` without a trace.
+    pub(crate) positions: Option<BTreeMap<u64, u64>>,
     /// Number of datagrams with data that arrived.
     arrived: u64,
     /// Start time.
@@ -84,6 +87,7 @@ impl QuicFlow {
             pages,
             packets: 0,
             first: 0,
+            positions: None,
             arrived: 0,
             start,
             opened: false,
@@ -94,6 +98,31 @@ impl QuicFlow {
             stopped: false,
             wakes_at: Instant::MAX,
         }
+    }
+
+    /// Starts a trace of both ends.
+    pub(crate) fn trace(&mut self) {
+        self.positions = Some(BTreeMap::new());
+        self.ends.trace();
+    }
+
+    /// Returns the position of the first data byte of a packet in a trace, if it has data.
+    pub(crate) fn position(&self, number: u64) -> Option<u64> {
+        self.positions.as_ref()?.get(&number).copied()
+    }
+
+    /// Returns the changes of the data that an end has sent. The packet sent last has the data that
+    /// is sent.
+    pub(crate) fn progress(&mut self, end: usize) -> Vec<Progress> {
+        let changes = self.ends.progress(end);
+        let sent = changes.iter().find_map(|change| match *change {
+            Progress::Sent { seq, .. } => Some(seq),
+            _ => None,
+        });
+        if let (Some(positions), Some(seq)) = (&mut self.positions, sent) {
+            positions.insert(self.packets.saturating_sub(1), seq);
+        }
+        changes
     }
 
     /// Returns the source and the destination node of the data.

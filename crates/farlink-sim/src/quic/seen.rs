@@ -25,6 +25,18 @@ pub(crate) struct Seen {
     pub(crate) sample: Interval,
 }
 
+/// Change of the data that an end has sent, by positions in the data of all streams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(not(feature = "quic"), allow(dead_code))]
+pub(crate) enum Progress {
+    /// Data left, for the first time or again.
+    Sent { seq: u64, len: u32, again: bool },
+    /// All data before `ack` is acknowledged, and flow control allows `window` bytes beyond.
+    Acked { ack: u64, window: u64 },
+    /// Data beyond a gap is acknowledged.
+    Beyond { left: u64, right: u64 },
+}
+
 /// Event of the connection of pages. Requests have the numbers of their streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(not(feature = "quic"), allow(dead_code))]

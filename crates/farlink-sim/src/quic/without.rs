@@ -1,6 +1,6 @@
 //! Ends of a build without QUIC: there are none.
 
-use super::seen::{Happened, Seen, Sending};
+use super::seen::{Happened, Progress, Seen, Sending};
 use crate::scenario::QuicSpec;
 use farlink_channel::rng::Stream;
 use farlink_tcp::{Instant, Stats};
@@ -11,7 +11,9 @@ pub(crate) enum Ends {}
 
 impl Ends {
     pub(crate) fn new(_: &QuicSpec, _: bool, _: bool, _: Stream) -> Result<Self, String> {
-        Err("tcp.profile = \"quic\" needs farlink on a computer: this page has no QUIC".to_owned())
+        let message = "tcp.profile = \"quic\" needs farlink on a computer: this page has no QUIC; \
+                       choose a TCP here, or export the scenario for farlink run";
+        Err(message.to_owned())
     }
 
     pub(crate) fn open(&mut self, _: Instant) {
@@ -19,6 +21,14 @@ impl Ends {
     }
 
     pub(crate) fn log(&mut self) {
+        match *self {}
+    }
+
+    pub(crate) fn trace(&mut self) {
+        match *self {}
+    }
+
+    pub(crate) fn progress(&mut self, _: usize) -> Vec<Progress> {
         match *self {}
     }
 

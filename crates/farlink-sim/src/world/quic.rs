@@ -55,10 +55,13 @@ impl World {
                 home.ident = home.ident.wrapping_add(1);
                 // A host that searches for the MTU does not fragment, over IPv6 either.
                 let number = self.make_packet(packet, reason, false);
+                self.quic_progress(index, end);
                 self.send_made(node, number);
             }
         }
         if let Some((seen, read)) = before {
+            self.quic_progress(index, 0);
+            self.quic_progress(index, 1);
             self.quic_record(index, seen, read);
         }
         let flow = &mut self.quic[index];
@@ -79,6 +82,16 @@ impl World {
         let flow = &self.quic[index];
         let probed = self.probes.is_some();
         probed.then(|| (flow.ends.seen(), flow.delivered(1)))
+    }
+
+    /// Adds to the probes the changes of the data that an end has sent.
+    fn quic_progress(&mut self, index: usize, end: usize) {
+        let (flow, Some(probes)) = (&mut self.quic[index], &mut self.probes) else {
+            return;
+        };
+        for change in flow.progress(end) {
+            probes.quic_progress(self.now, (flow.id, end), &change);
+        }
     }
 
     /// Adds to the probes what an event has changed.

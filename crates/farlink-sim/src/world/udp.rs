@@ -156,8 +156,9 @@ impl World {
             Payload::Udp(datagram) => match datagram.xtp.as_ref().map(|pdu| &pdu.content) {
                 Some(&Content::Data { seq, .. }) => Some(seq),
                 Some(Content::Control(_)) => None,
-                // Positions in a packet of QUIC are encrypted.
-                None if self.quic_index(packet.flow).is_some() => None,
+                None if let Some(index) = self.quic_index(packet.flow) => {
+                    self.quic[index].position(datagram.number)
+                }
                 None => {
                     let source = &self.udp[self.udp_index(packet.flow)].source;
                     let len = source.constant_len()?;
