@@ -139,8 +139,10 @@ def test_quic_has_what_it_sent_in_each_phase() -> None:
     assert table["goodput"].min() > 50e6
     assert table["rtt_mean"].min() > 0.02
     total: Any = result.summary.loc[("quic", "download")]
-    assert table["sent"].sum() == total["segments_sent", "mean"]
-    assert table["retransmissions"].min() >= 0
+    # A packet with old and new data counts for both.
+    packets, again = total["segments_sent", "mean"], table["retransmissions"].sum()
+    assert packets <= table["sent"].sum() <= packets + again
+    assert again > 0
     assert table[["spurious", "reordered", "timeouts", "undone"]].isna().all(axis=None)
 
 

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::config::{Config, Control};
 use crate::control::ControlStats;
+use crate::counters::{Counters, Side};
 use crate::dialog::{Dialog, Exchange};
 use crate::ledger::{Ledger, Progress};
 use crate::qlog::Qlog;
@@ -24,15 +25,6 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
-/// Role in the handshake.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
-    /// Opens the connection.
-    Client,
-    /// Waits for it.
-    Server,
-}
-
 /// A datagram to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transmitted {
@@ -42,25 +34,6 @@ pub struct Transmitted {
     pub ecn: u8,
     /// Set if it carries data of the stream.
     pub has_data: bool,
-}
-
-/// Counters of an end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// Datagrams sent with data of the stream.
-    pub with_data: u64,
-    /// Bytes of them.
-    pub bytes: u64,
-    /// Other datagrams sent.
-    pub without_data: u64,
-    /// Packets that were found to be lost. Their data is sent again.
-    pub lost: u64,
-    /// Window of the congestion control in bytes.
-    pub window: u64,
-    /// Threshold of slow start in bytes, if the congestion control has one and it is set.
-    pub ssthresh: Option<u64>,
-    /// Length of the largest datagram that the path is known to carry.
-    pub mtu: u16,
 }
 
 /// An end of a connection.

@@ -4,8 +4,9 @@
 
 use crate::config::Config;
 use crate::control::ControlStats;
+use crate::counters::Counters;
 use crate::download::{Download, Fetched};
-use crate::end::{Counters, Transmitted};
+use crate::end::Transmitted;
 use crate::random::drawing;
 use crate::request::Request;
 use crate::setup::{self, at, draw, nanos, transport};

@@ -299,8 +299,8 @@ impl Ledger {
     pub(crate) fn lose(&mut self) -> Option<Lost> {
         self.packets.iter_mut().find_map(|packets| {
             let largest = packets.largest_acked?;
-            let found = packets.open.range(..largest).find(|sent| !sent.1.is_probe);
-            let (&number, sent) = found?;
+            let mut old = packets.open.range(..largest);
+            let (&number, sent) = old.find(|sent| !sent.1.is_probe)?;
             let space = sent.space;
             packets.open.remove(&number);
             Some(Lost {

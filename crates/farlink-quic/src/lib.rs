@@ -13,6 +13,7 @@
 mod app;
 mod config;
 mod control;
+mod counters;
 mod dialog;
 mod download;
 mod end;
@@ -31,9 +32,10 @@ mod watch;
 
 pub use config::{Acks, Config, Control};
 pub use control::ControlStats;
+pub use counters::{Counters, Side};
 pub use dialog::Exchange;
 pub use download::Fetched;
-pub use end::{Counters, End, Side, Transmitted};
+pub use end::{End, Transmitted};
 pub use host::{Addressed, Host, Seen};
 pub use ledger::Progress;
 pub use tls::certificate;

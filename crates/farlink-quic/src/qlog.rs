@@ -5,7 +5,7 @@
 //! draft-ietf-quic-qlog-quic-events-02.
 
 use crate::control::ControlStats;
-use crate::end::{Counters, Side};
+use crate::counters::{Counters, Side};
 use crate::frames::{ACK_DELAY_EXPONENT, Frame};
 use crate::ledger::Lost;
 use crate::tap::{Plain, Space};

@@ -1,7 +1,7 @@
 //! Log and trace of an end, from the packets of its tap.
 
 use crate::control::ControlStats;
-use crate::end::Counters;
+use crate::counters::Counters;
 use crate::ledger::Ledger;
 use crate::qlog::Qlog;
 use crate::tap::Plain;
