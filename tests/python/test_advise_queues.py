@@ -1,10 +1,12 @@
 """Advice on queue disciplines: the delay of a call beside a transfer, and its cost."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import farlink as fl
+from farlink.advice import work
 from farlink.advice.page import _queue_answer
 from farlink.advice.path import bottleneck
 from farlink.advice.queues import with_disciplines
@@ -22,6 +24,17 @@ def tree(**down: object) -> dict[str, Any]:
     }
     flow = {"from": "server", "to": "client", "app": "file", "size": "20 MB"}
     return {"tcp": {"receive_window": "8 MiB"}, "links": [satellite], "flows": [flow]}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def only_queues() -> Iterator[None]:
+    """Leave out other TCPs, windows, link ARQ and proxies, which these tests do not read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(work, "CANDIDATES", ("linux-cubic",))
+        patch.setattr(work.Advisor, "_remedies", lambda *_: [])
+        patch.setattr(work, "_INITIAL_WINDOWS", (10,))
+        patch.setattr(work, "_WINDOW_SHARES", (1.0,))
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,8 @@ def write(path: Path, hook: str, head: str = "") -> str:
 @pytest.mark.parametrize("scenario", sorted(fl.scenarios()))
 def test_reno_in_python_equals_reno_to_the_bit(scenario: str, tmp_path: Path) -> None:
     # The class is the Reno of the RFCs, also where a scenario has the profile of a kernel.
-    path = {"duration": "4 s" if "1000" in scenario else "20 s", "tcp.profile": "rfc"}
+    duration = {"dumbbell-1000": "4 s", "dumbbell-1000-pairs": "1 s"}.get(scenario, "20 s")
+    path = {"duration": duration, "tcp.profile": "rfc"}
     ours = fl.run(scenario, tcp="reno", overrides=path)
     own = fl.run(scenario, tcp=f"{EXAMPLES}/reno.py:Reno", overrides=path)
     assert numbers(ours, tmp_path / "a.json") == numbers(own, tmp_path / "b.json")

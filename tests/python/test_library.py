@@ -13,8 +13,8 @@ SCENARIOS = [name for name, _ in _farlink.scenarios()]
 _FEW = ("flows.0.count=5", "duration=0.3s", "links.1.down.rate=50 Mbit/s")
 
 SMALL: dict[str, tuple[str, ...]] = {
-    "car-5g-hu2023": ("duration=2s",),
-    "car-starlink-hu2023": ("duration=2s",),
+    "car-5g-hu2023": ("flows.0.duration=2s",),
+    "car-starlink-hu2023": ("flows.0.duration=2s",),
     "cdpd-rlp-wong1998": ("duration=20s",),
     "dumbbell-100": _FEW,
     "dumbbell-1000": _FEW,
@@ -37,9 +37,9 @@ SMALL: dict[str, tuple[str, ...]] = {
     "mars-contacts": ("flows.0.size=200 kB",),
     "leo-lossy": ("flows.0.size=200 kB",),
     "leo-reconfiguration": ("duration=1s",),
-    "oneweb-ara2025": ("duration=2s",),
+    "oneweb-ara2025": ("flows.0.duration=2s",),
     "several-losses": (),
-    "starlink-laniewski2024": ("duration=2s",),
+    "starlink-laniewski2024": ("flows.0.duration=2s",),
     "two-stations": ("flows.0.size=4 MB",),
     "wlan-west1997": ("duration=2s",),
     "wwan-west1997": ("duration=20s",),
@@ -89,7 +89,7 @@ def test_advice_is_given(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from farlink.advice import path, work
+    from farlink.advice import path, queues, work
 
     options = ["--runs", "3"]
     if quick or name.startswith(("dumbbell", "gigabit")):
@@ -100,6 +100,7 @@ def test_advice_is_given(
         monkeypatch.setattr(work, "_INITIAL_WINDOWS", (10,))
         monkeypatch.setattr(work, "_WINDOW_SHARES", (1.0,))
         monkeypatch.setattr(work, "_FIRST", 3)
+        monkeypatch.setattr(queues, "_METHODS", ("fq-codel",))
         monkeypatch.setattr(path, "_AT_LEAST_S", 2.0)
         monkeypatch.setattr(path, "_ROUND_TRIPS", 3)
         monkeypatch.setattr(path, "_MOST_DATA", 1_000_000)
