@@ -79,6 +79,7 @@ impl Transit {
                 self.pass_front(end);
                 self.add(now, left);
             }
+            Some(_) if self.start == seq => self.arrived_first(end, now),
             _ => self.arrived_behind(seq, end, now),
         }
         while self.arrived_count > 0
@@ -95,6 +96,30 @@ impl Transit {
         self.pieces.drop_front();
         self.start = end;
         self.next = self.next.saturating_sub(1);
+    }
+
+    /// Handles the next segment in sequence, whose end is not that of the first piece. A proxy that
+    /// forms new segments sends most of its segments so.
+    #[inline(never)] // Rarely called without such a proxy.
+    fn arrived_first(&mut self, end: Seq, now: Instant) {
+        let mut first = None;
+        while self.start.diff(end) < 0
+            && let Some(&piece) = self.pieces.front()
+        {
+            if piece.left == ARRIVED {
+                self.arrived_count -= 1;
+            } else {
+                first = first.or(Some(piece.left));
+                if piece.end.diff(end) > 0 {
+                    self.start = end;
+                    break;
+                }
+            }
+            self.pass_front(piece.end);
+        }
+        if let Some(left) = first {
+            self.add(now, left);
+        }
     }
 
     /// Handles a segment that arrives out of order. Most such segments follow the piece that
@@ -219,6 +244,24 @@ mod tests {
         t.arrived(isn.at(120), 80, MS(170)); // the last 60 of the second: 160
         assert_eq!(mean_ms(&t), Some(130.0));
         assert!(t.pieces.is_empty());
+    }
+
+    #[test]
+    fn next_segment_may_cover_pieces_and_parts_of_pieces() {
+        let mut t = Transit::default();
+        let isn = Seq(u32::MAX - 150);
+        for i in 0..4 {
+            t.sent(isn.at(100 * i), 100, MS(10 * i));
+        }
+        t.arrived(isn, 40, MS(50)); // the first part of a piece: 50
+        t.arrived(isn.at(40), 110, MS(60)); // its rest, and half of the second: 60
+        assert_eq!((t.pieces.len(), t.start), (3, isn.at(150)));
+        t.arrived(isn.at(220), 30, MS(70)); // out of the third: 50
+        t.arrived(isn.at(150), 80, MS(80)); // up to within the piece that has arrived: 70
+        assert_eq!((t.pieces.len(), t.start), (2, isn.at(250)));
+        t.arrived(isn.at(250), 150, MS(110)); // all that is left: 90
+        assert_eq!(mean_ms(&t), Some(64.0));
+        assert!(t.pieces.is_empty() && t.arrived_count == 0);
     }
 
     #[test]

@@ -154,18 +154,35 @@ impl<T: Copy> Ring<T> {
         self.len -= 1;
     }
 
-    /// Inserts a record before record `i`.
+    /// Inserts a record before record `i`. Moves the records on the shorter side of it.
     ///
     /// # Panics
     ///
     /// Panics if the queue has fewer than `i` records.
     pub fn insert(&mut self, i: usize, record: T) {
         assert!(i <= self.len(), "no place {i} among {}", self.len);
-        self.push_back(record);
-        for to in (i + 1..self.len()).rev() {
-            self[to] = self[to - 1];
+        if 2 * i < self.len() {
+            self.push_front(record);
+            for to in 0..i {
+                self[to] = self[to + 1];
+            }
+        } else {
+            self.push_back(record);
+            for to in (i + 1..self.len()).rev() {
+                self[to] = self[to - 1];
+            }
         }
         self[i] = record;
+    }
+
+    /// Adds a record before the first.
+    fn push_front(&mut self, record: T) {
+        if self.len() == self.slots.len() {
+            self.grow(record);
+        }
+        self.first = self.slot(self.slots.len() - 1) as u32;
+        self.len += 1;
+        self[0] = record;
     }
 
     /// Removes the records at these places.
