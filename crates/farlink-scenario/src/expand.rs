@@ -84,6 +84,9 @@ pub(super) fn expand(scenario: &Scenario) -> Result<Expanded, Problem> {
     ip::check_paths(scenario, &flows, &paths)?;
     subflows::check_agents(&agents, &flows)?;
     agent::check(&agents, flows.iter().map(|(entry, flow)| (*entry, flow)))?;
+    // Without spare room: a scenario may have a million flows.
+    let mut flows: Vec<_> = flows.into_iter().map(|(_, flow)| flow).collect();
+    flows.shrink_to_fit();
     Ok(Expanded {
         seed: scenario.seed,
         duration: scenario.duration.map(|t| t.0),
@@ -94,7 +97,7 @@ pub(super) fn expand(scenario: &Scenario) -> Result<Expanded, Problem> {
         route_changes: routes.changes,
         agents,
         handoffs,
-        flows: flows.into_iter().map(|(_, flow)| flow).collect(),
+        flows,
     })
 }
 

@@ -25,6 +25,9 @@ const ONE: &str = "FARLINK_BENCH_ONE";
 /// Environment variable with the number of runs, which replaces the case's own number.
 const RUNS: &str = "FARLINK_BENCH_RUNS";
 
+/// Highest rate that a scenario may have, in Mbit/s.
+const FASTEST: u32 = 1_000_000;
+
 /// Simulated path.
 enum Path {
     /// A scenario of the library with this name.
@@ -42,6 +45,9 @@ enum Path {
     Short(u64),
     /// Flows between random nodes of a torus of 40 by 25 nodes, as satellites with four links each.
     Torus,
+    /// The library's `dumbbell-100` with 10 Mbit/s and 50 kB of queue per flow, and 20 kB in each
+    /// flow. Shows the memory of a flow beside its window.
+    Small,
     /// A transfer of 50 MB over a router, with an agent of this kind or none.
     Agent(Option<&'static str>),
 }
@@ -138,6 +144,8 @@ fn cases() -> Vec<Case> {
             10_000,
             1,
         ),
+        ("small-10000", Path::Small, "sack", 10_000, 3),
+        ("small-100000", Path::Small, "sack", 100_000, 1),
         ("torus-100", Path::Torus, "sack", 100, 5),
         ("torus-1000", Path::Torus, "sack", 1_000, 3),
         ("torus-10000", Path::Torus, "sack", 10_000, 3),
@@ -167,6 +175,7 @@ impl Case {
             Path::Short(_) => of_library("geo-omueti2007")?.replace("50 MiB", "20 kB"),
             Path::OneHop => self.one_hop(),
             Path::OneWideHop => self.one_wide_hop(),
+            Path::Small => self.small()?,
             Path::Torus => torus(self.flows),
             Path::Agent(kind) => with_agent(kind),
             Path::Dumbbell => self.with_flows(of_library("dumbbell-100")?, "count = 100\n"),
@@ -221,6 +230,19 @@ impl Case {
             .replace("\"1 Gbit/s\"", &format!("\"{rate} Mbit/s\""))
             .replace("\"5 MB\"", &format!("\"{queue} kB\""))
             .replace("\"5 s\"", "\"2 s\"")
+    }
+
+    fn small(&self) -> Result<String, String> {
+        let (rate, queue) = (10 * self.flows, 50 * self.flows);
+        let text = self.with_flows(of_library("dumbbell-100")?, "count = 100\n");
+        Ok(text
+            .replace(
+                "\"10 Gbit/s\"",
+                &format!("\"{} Mbit/s\"", (10 * rate).min(FASTEST)),
+            )
+            .replace("\"1 Gbit/s\"", &format!("\"{rate} Mbit/s\""))
+            .replace("\"5 MB\"", &format!("\"{queue} kB\""))
+            .replace("app = \"bulk\"\nduration = \"10 s\"", "size = \"20 kB\""))
     }
 
     /// Number of runs that are timed together.

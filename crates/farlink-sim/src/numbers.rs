@@ -40,7 +40,7 @@ impl Outcome {
         let links = self.links.each().map(|(_, values)| values);
         let mut row = Vec::new();
         for values in self.flows.iter().chain(links).chain([&whole]) {
-            row.extend_from_slice(values.as_slice());
+            row.extend(values.numbers());
         }
         row.extend([self.events as f64, self.simulated.as_secs_f64()]);
         let counted = self.agents.iter().chain(&self.handoffs);

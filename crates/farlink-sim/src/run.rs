@@ -379,7 +379,7 @@ impl Outcome {
     /// is that of [`crate::metrics()`], and for agents that of their counters. NaN means that there
     /// was nothing to measure.
     pub fn values(&self, scope: Scope) -> Vec<Vec<f64>> {
-        let of = |values: &[Values]| values.iter().map(|v| v.as_slice().to_vec()).collect();
+        let of = |values: &[Values]| values.iter().map(|v| v.numbers().collect()).collect();
         match scope {
             Scope::Flow => of(&self.flows),
             Scope::Link => of(&self.links),

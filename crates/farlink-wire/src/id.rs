@@ -131,6 +131,19 @@ impl<I: Id, T> ById<I, T> {
         self.items.reserve_exact(more);
     }
 
+    /// Reserves room like [`Self::reserve`] for elements that are read in no order. A long list is
+    /// then in large pages.
+    pub fn reserve_long(&mut self, more: usize) {
+        farlink_prefetch::reserve(&mut self.items, more);
+    }
+
+    /// Appends an element of a list that may become long. The list is then in large pages.
+    #[cold]
+    pub fn push_to_long(&mut self, item: T) -> I {
+        farlink_prefetch::make_room(&mut self.items);
+        self.push(item)
+    }
+
     /// Appends an element.
     #[inline]
     pub fn push(&mut self, item: T) -> I {

@@ -108,8 +108,8 @@ impl Packets {
     #[cold]
     fn more(&mut self) -> PacketId {
         let blank = Packet::of_tcp(Head::default());
-        self.labels.push(Label::of(&blank));
-        let id = self.all.push(blank);
+        self.labels.push_to_long(Label::of(&blank));
+        let id = self.all.push_to_long(blank);
         self.free.push(id);
         id
     }

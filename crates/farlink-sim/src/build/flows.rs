@@ -25,10 +25,10 @@ pub(super) fn add(
     world.order = kinds(scenario);
     let is_tcp = |kind: &&FlowKind| matches!(kind, FlowKind::Tcp(_));
     let over_tcp = world.order.iter().filter(is_tcp).count();
-    world.ends.reserve(2 * over_tcp);
+    world.ends.reserve_long(2 * over_tcp);
     world.flows.reserve(over_tcp);
     world.hot.reserve(over_tcp);
-    world.counters.reserve(scenario.flows.len());
+    world.counters.reserve_long(scenario.flows.len());
     for (number, flow) in (0..).zip(&scenario.flows) {
         if (number as usize).is_multiple_of(super::CHECK_EVERY) {
             monitor.stopped()?;
