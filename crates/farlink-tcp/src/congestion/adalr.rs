@@ -34,6 +34,8 @@ pub struct Adalr {
     before: Option<(bool, Offset)>,
     /// Last advertised receive window in bytes.
     advertised: u64,
+    /// Bytes by which [`Rwnd::PerCall`] has enlarged the peer's window.
+    grown: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +52,8 @@ struct Settings {
     boost_below_breakpoint: bool,
     increased_in_conditions: bool,
     rwnd: Rwnd,
+    rwnd_per_segment: f64,
+    rwnd_per_ack: f64,
     deflation: Deflation,
     sack: SackPartialAck,
     timeout_delay: Interval,
@@ -62,6 +66,7 @@ enum Rwnd {
     MultSqrt,
     AddHalfRho,
     AddRho,
+    PerCall,
     None,
 }
 
@@ -165,13 +170,25 @@ impl Adalr {
                 "rwnd_increase",
                 "peer's window before the first loss; the paper has no formula. Times sqrt(rho)/4 \
                  (\"mult_sqrt\", calibrated to its Table 5), plus rho/2 segments (\"add_half_rho\"), plus \
-                 rho segments (\"add_rho\"), \"none\"",
+                 rho segments (\"add_rho\"), growing by some bytes with each ACK and each segment \
+                 that it acknowledges (\"per_call\"), \"none\"",
                 &[
                     Word("mult_sqrt", ""),
                     Word("add_half_rho", ""),
                     Word("add_rho", ""),
+                    Word("per_call", ""),
                     Word("none", ""),
                 ],
+            ),
+            number(
+                "rwnd_per_segment",
+                "\"per_call\": bytes for each segment (calibrated to Table 5)",
+                0.77,
+            ),
+            number(
+                "rwnd_per_ack",
+                "\"per_call\": bytes for each ACK (calibrated to Table 5)",
+                0.77,
             ),
             choice(
                 "deflation",
@@ -261,8 +278,11 @@ impl Adalr {
                 "mult_sqrt" => Rwnd::MultSqrt,
                 "add_half_rho" => Rwnd::AddHalfRho,
                 "add_rho" => Rwnd::AddRho,
+                "per_call" => Rwnd::PerCall,
                 _ => Rwnd::None,
             },
+            rwnd_per_segment: control.number("rwnd_per_segment"),
+            rwnd_per_ack: control.number("rwnd_per_ack"),
             deflation: match control.choice("deflation") {
                 "partial_ack" => Deflation::PartialAck,
                 "literal" => Deflation::Literal,
@@ -289,6 +309,7 @@ impl Adalr {
             recover: 0,
             before: None,
             advertised: u64::MAX,
+            grown: 0.0,
         }
     }
 
@@ -327,6 +348,15 @@ impl Adalr {
             self.peer_window(self.advertised, mss)
         } else {
             self.advertised
+        }
+    }
+
+    /// Enlarges the peer's window at an ACK. The authors put the increase into two functions of
+    /// their simulator, which it calls for each segment and once more when the window is full.
+    fn enlarge(&mut self, cx: &Context<'_>, bytes: u64) {
+        let s = &self.settings;
+        if s.rwnd == Rwnd::PerCall && self.boosts() {
+            self.grown += s.rwnd_per_ack + s.rwnd_per_segment * bytes as f64 / cx.mss as f64;
         }
     }
 
@@ -405,6 +435,7 @@ impl CongestionControl for Adalr {
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) {
         self.sample(ack);
+        self.enlarge(cx, ack.bytes);
         if !ack.cwnd_limited {
             return;
         }
@@ -493,6 +524,7 @@ impl PeerWindow for Adalr {
             Rwnd::MultSqrt => (advertised as f64 * (self.rho.sqrt() / 4.0).max(1.0)) as u64,
             Rwnd::AddHalfRho => advertised + segments(self.rho / 2.0),
             Rwnd::AddRho => advertised + segments(self.rho),
+            Rwnd::PerCall => advertised + self.grown as u64,
             Rwnd::None => advertised,
         }
     }

@@ -206,6 +206,26 @@ fn the_peers_window_is_stretched_until_a_loss() {
         lose(&mut a, 10 * MSS, 10_001);
         assert_eq!(a.peer_window(WND, MSS), WND);
     }
+    // The growing window grows by 370 bytes with an ACK of one segment.
+    let growing = &[
+        word("rwnd_increase", "per_call"),
+        ("rwnd_per_segment", Setting::Number(300.0)),
+        ("rwnd_per_ack", Setting::Number(70.0)),
+    ];
+    let mut a = adalr(growing, 10 * MSS, MSS);
+    for (rtt_ms, wanted) in [
+        (600, WND + 370),
+        (250, WND + 740),
+        (249, WND), // below the breakpoint of rho: neither growth nor use of it
+        (600, WND + 1_110),
+    ] {
+        ack(&mut a, rtt_ms, MSS, 1);
+        assert_eq!(a.peer_window(WND, MSS), wanted);
+    }
+    assert_eq!(a.peer_window(0, MSS), 0);
+    lose(&mut a, 10 * MSS, 10_001);
+    ack(&mut a, 600, MSS, 1);
+    assert_eq!(a.peer_window(WND, MSS), WND);
     // The window is never smaller than advertised: sqrt(15)/4 < 1.
     let mut a = adalr(&[], 10 * MSS, MSS);
     ack(&mut a, 250, MSS, 1);
