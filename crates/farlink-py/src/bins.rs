@@ -5,7 +5,7 @@
 
 use crate::columns::{Columns, Values, names_of};
 use farlink_sim::scenario::Expanded;
-use farlink_sim::{Table, columns_of};
+use farlink_sim::{Column, Table, columns_of};
 use pyo3::PyResult;
 
 /// Number of bins of a run at which bins become ten times as wide.
@@ -36,18 +36,28 @@ impl Bins {
     pub(crate) fn add(&mut self, table: &Table) {
         let column = |name| {
             let column = table.columns.iter().find(|(known, _)| *known == name);
-            column.map_or_else(Vec::new, |(_, column)| column.numbers())
+            column.map(|(_, column)| column)
         };
-        let (time, bytes) = (column("time"), column("bytes"));
+        let (Some(Column::I64(time)), Some(Column::U32(bytes))) = (column("time"), column("bytes"))
+        else {
+            return;
+        };
+        let (Some(Column::U32(link)), Some(Column::U8(direction))) =
+            (column("link"), column("direction"))
+        else {
+            return;
+        };
         let Some(&last) = time.last() else {
             return;
         };
-        while last / self.width >= MOST {
+        while last.cast_unsigned() / self.width >= MOST {
             self.widen();
         }
-        let links = column("link").into_iter().zip(column("direction"));
-        for (((link, direction), time), bytes) in links.zip(time).zip(bytes) {
-            let (bin, at) = (time / self.width, (2 * link + direction) as usize);
+        let links = link.iter().zip(direction);
+        for (((&link, &direction), &time), &bytes) in links.zip(time).zip(bytes) {
+            let (time, bytes) = (time.cast_unsigned(), u64::from(bytes));
+            let bin = time / self.width;
+            let at = 2 * link as usize + usize::from(direction);
             if self.of.len() <= at {
                 self.of.resize_with(at + 1, Vec::new);
             }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use farlink_sim::{Column, Holds, TraceColumn};
-use farlink_wire::parquet::{Encoded, flags, indices, limits, reals, seconds, wholes};
+use farlink_wire::parquet::{Encoded, Numbers, flags, indices, limits, reals, seconds, wholes};
 use parquet::basic::{
     Compression, Encoding, EncodingMask, LogicalType, Repetition, Type as Physical,
 };
@@ -23,32 +23,22 @@ pub(crate) struct Chunk {
     pub(crate) closed: ColumnCloseResult,
 }
 
-/// Numbers of a column.
-pub(crate) enum Numbers {
-    Whole(Vec<u64>),
-    Real(Vec<f64>),
-}
-
 /// Rows of a column.
 #[derive(Clone, Copy)]
 pub(crate) enum Part<'a> {
-    Whole(&'a [u64]),
+    Whole(Numbers<'a>),
     Real(&'a [f64]),
 }
 
-impl Numbers {
-    pub(crate) fn of(column: &Column) -> Self {
-        match column {
-            Column::F64(numbers) => Self::Real(numbers.clone()),
-            other => Self::Whole(other.numbers()),
-        }
-    }
-
-    pub(crate) fn part(&self, rows: Range<usize>) -> Part<'_> {
-        match self {
-            Self::Whole(numbers) => Part::Whole(&numbers[rows]),
-            Self::Real(numbers) => Part::Real(&numbers[rows]),
-        }
+impl<'a> Part<'a> {
+    pub(crate) fn of(column: &'a Column, rows: Range<usize>) -> Self {
+        Self::Whole(match column {
+            Column::F64(numbers) => return Self::Real(&numbers[rows]),
+            Column::I64(numbers) => Numbers::I64(&numbers[rows]),
+            Column::U64(numbers) => Numbers::U64(&numbers[rows]),
+            Column::U32(numbers) => Numbers::U32(&numbers[rows]),
+            Column::U8(numbers) => Numbers::U8(&numbers[rows]),
+        })
     }
 }
 
@@ -134,7 +124,7 @@ impl Pages {
         let (least, greatest) = encoded.bounds.unzip();
         let nulls = Some(encoded.nulls as u64);
         self.statistics = Some(Statistics::double(least, greatest, None, nulls, false));
-        self.data(rows, Encoding::PLAIN, &encoded.page)
+        self.data(rows, Encoding::BYTE_STREAM_SPLIT, &encoded.page)
     }
 
     fn wholes(&mut self, rows: usize, encoded: &Encoded<i64>) -> Result<()> {
@@ -150,7 +140,7 @@ impl Pages {
         self.data(rows, Encoding::PLAIN, &encoded.page)
     }
 
-    fn texts(&mut self, texts: &[String], numbers: &[u64]) -> Result<()> {
+    fn texts(&mut self, texts: &[String], numbers: Numbers<'_>) -> Result<()> {
         let (encoded, used) = indices(numbers, texts.len());
         let used: Vec<&str> = used.iter().map(|&at| texts[at].as_str()).collect();
         let mut dictionary = Vec::new();

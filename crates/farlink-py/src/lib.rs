@@ -310,8 +310,8 @@ fn trace<'py>(
     };
     let mut tables = Vec::new();
     let traced = watch(py, 1, progress.as_ref(), |monitor, dog| {
-        let mut sink = |table| {
-            tables.push(table);
+        let mut sink = |piece: farlink_sim::Piece| {
+            tables.push(piece.into_table());
             Ok(())
         };
         let mut work =

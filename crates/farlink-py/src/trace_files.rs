@@ -4,14 +4,14 @@
 //! group. Memory therefore does not depend on the length of the run.
 
 use crate::bins::Bins;
-use crate::chunk::{Chunk, Numbers, encode, field};
+use crate::chunk::{Chunk, Part, encode, field};
 use crate::columns::names_of;
 use crate::control;
 use crate::errors;
 use crate::job::{self, watch};
 use crate::measures::{Known, Measures, Row};
 use farlink_sim::scenario::Expanded;
-use farlink_sim::{Holds, RunError, Table, Trace, TraceColumn, TraceOptions, columns_of};
+use farlink_sim::{Holds, Piece, RunError, Table, Trace, TraceColumn, TraceOptions, columns_of};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 /// Number of rows above which a table passes its rows on; also the most rows of a row group.
-const PIECE: usize = 1 << 16;
+const PIECE: usize = 1 << 15;
 
 /// Pieces that may wait for the thread that writes.
 const WAITING: usize = 2;
@@ -70,7 +70,7 @@ pub(crate) fn trace_files<'py>(
         std::thread::scope(|scope| {
             let (send, pieces) = sync_channel(WAITING);
             let writer = scope.spawn(move || tables.write_all(&pieces));
-            let mut sink = |table: Table| send.send(table).map_err(|_| RunError::Interrupted);
+            let mut sink = |piece: Piece| send.send(piece).map_err(|_| RunError::Interrupted);
             let mut work =
                 || farlink_sim::trace_into(expanded, run, &options, monitor, PIECE, &mut sink);
             let traced = if control::uses_python(expanded) {
@@ -202,9 +202,14 @@ impl Tables {
     }
 
     /// Writes all pieces, and ends the files.
-    fn write_all(mut self, pieces: &Receiver<Table>) -> Result<Bins> {
+    fn write_all(mut self, pieces: &Receiver<Piece>) -> Result<Bins> {
         while let Ok(piece) = pieces.recv() {
-            if piece.name == "deliveries" {
+            let is_binned = piece.name() == "deliveries";
+            if !is_binned && !self.tables.contains_key(piece.name()) {
+                continue;
+            }
+            let piece = piece.into_table();
+            if is_binned {
                 self.bins.add(&piece);
             }
             if let Some(files) = self.tables.get_mut(piece.name) {
@@ -260,29 +265,15 @@ impl TableFiles {
 
     /// Encodes each column of a piece once, and adds it to the files as row groups.
     fn write(&mut self, piece: &Table) -> Result<()> {
-        let wanted = self.columns.iter().map(|column| column.is_wanted);
-        let numbers: Vec<_> = piece
-            .columns
-            .iter()
-            .zip(wanted)
-            .map(|((_, column), is_wanted)| is_wanted.then(|| Numbers::of(column)))
-            .collect();
-        let rows = piece
-            .columns
-            .first()
-            .map_or(0, |(_, column)| column.numbers().len());
+        let rows = piece.columns.first().map_or(0, |(_, column)| column.len());
         for start in (0..rows).step_by(PIECE) {
             let range = start..rows.min(start + PIECE);
-            let chunks = self.columns.iter().zip(&numbers).map(|(column, numbers)| {
-                let numbers = numbers.as_ref();
-                let chunk = numbers.map(|numbers| {
-                    encode(
-                        &column.known,
-                        &column.field,
-                        &column.texts,
-                        numbers.part(range.clone()),
-                    )
-                });
+            let columns = self.columns.iter().zip(&piece.columns);
+            let chunks = columns.map(|(column, (_, numbers))| {
+                let part = || Part::of(numbers, range.clone());
+                let chunk = column
+                    .is_wanted
+                    .then(|| encode(&column.known, &column.field, &column.texts, part()));
                 chunk.transpose()
             });
             let chunks: Vec<Option<Chunk>> = chunks.collect::<Result<_>>()?;

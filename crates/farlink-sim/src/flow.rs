@@ -103,14 +103,14 @@ pub(crate) struct End {
     pub(crate) conn: Connection,
     pub(crate) isn: Seq,
     /// Totals of earlier connections; `None` before the second connection.
-    past: Option<Box<Past>>,
+    pub(crate) past: Option<Box<Past>>,
     /// Time at which the last byte that the application expects arrived; [`Instant::MAX`] before.
     pub(crate) complete_at: Instant,
 }
 
 /// Totals of earlier connections of an end.
 #[derive(Debug, Default)]
-struct Past {
+pub(crate) struct Past {
     sent: u64,
     received: u64,
     stats: Stats,
@@ -260,49 +260,6 @@ impl End {
         self.conn.largest_peer_window().max(past)
     }
 
-    /// Converts the positions in a connection's record to positions over all connections.
-    pub(crate) fn placed(&self, record: Record) -> Record {
-        let Some(past) = &self.past else {
-            return record;
-        };
-        match record {
-            Record::Sent {
-                seq,
-                len,
-                retransmission,
-            } => Record::Sent {
-                seq: seq + past.sent,
-                len,
-                retransmission,
-            },
-            Record::Ack { ack, window } => Record::Ack {
-                ack: ack + past.sent,
-                window,
-            },
-            Record::Sacked { left, right } => Record::Sacked {
-                left: left + past.sent,
-                right: right + past.sent,
-            },
-            Record::Delivered { total } => Record::Delivered {
-                total: total + past.received,
-            },
-            Record::Arrived {
-                seq,
-                len,
-                fresh,
-                duplicate,
-                out_of_order,
-            } => Record::Arrived {
-                seq: seq + past.received,
-                len,
-                fresh,
-                duplicate,
-                out_of_order,
-            },
-            other => other,
-        }
-    }
-
     /// Returns whether the connection has ended. TIME-WAIT counts as ended.
     pub(crate) fn over(&self) -> bool {
         matches!(self.conn.state(), State::Closed | State::TimeWait)
@@ -443,5 +400,48 @@ impl Opening {
         let turns = (PORTS / self.flows).max(1);
         let port = self.flow % PORTS + self.number % turns * self.flows;
         (FIRST_PORT + port) as u16
+    }
+}
+
+/// Converts the positions in a connection's record to positions over all connections.
+pub(crate) fn placed(past: Option<&Past>, record: Record) -> Record {
+    let Some(past) = past else {
+        return record;
+    };
+    match record {
+        Record::Sent {
+            seq,
+            len,
+            retransmission,
+        } => Record::Sent {
+            seq: seq + past.sent,
+            len,
+            retransmission,
+        },
+        Record::Ack { ack, window } => Record::Ack {
+            ack: ack + past.sent,
+            window,
+        },
+        Record::Sacked { left, right } => Record::Sacked {
+            left: left + past.sent,
+            right: right + past.sent,
+        },
+        Record::Delivered { total } => Record::Delivered {
+            total: total + past.received,
+        },
+        Record::Arrived {
+            seq,
+            len,
+            fresh,
+            duplicate,
+            out_of_order,
+        } => Record::Arrived {
+            seq: seq + past.received,
+            len,
+            fresh,
+            duplicate,
+            out_of_order,
+        },
+        other => other,
     }
 }

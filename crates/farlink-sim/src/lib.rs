@@ -51,8 +51,8 @@ pub use metrics::{Combine, Kind, Metric, Scope, metrics};
 pub use monitor::{Monitor, RunError};
 pub use numbers::Group;
 pub use probe::{
-    Column, Holds, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes, frame_kinds,
-    limits, quantities, reasons, traces,
+    Column, Holds, Piece, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes,
+    frame_kinds, limits, quantities, reasons, traces,
 };
 #[cfg(feature = "quic")]
 pub use quic::config as quic_config;

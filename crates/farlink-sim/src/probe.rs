@@ -3,6 +3,7 @@
 //! A run without probes has `None` here, and no other cost. Columns are plain vectors, which a data
 //! frame takes without a copy per row.
 
+mod order;
 mod packets;
 mod pieces;
 mod queues;
@@ -21,9 +22,11 @@ use farlink_wire::pcapng::CapturePoint;
 use farlink_wire::{ById, Datagram, FlowId, LinkId, NodeId, Packet, PacketId, Payload};
 use tables::{
     Ack, Acted, Arrived, Came, Delivered, Delivery, Framed, Inner, Limited, Lost, Marked, Moment,
-    Queue, Row, Rtt, Sack, Sent, Sojourn, State, table,
+    Queue, Row, Rtt, Sack, Sent, Sojourn, State,
 };
 
+pub use order::Piece;
+use order::Ties;
 pub(crate) use packets::PacketLog;
 pub use tables::{
     Column, Holds, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes, frame_kinds,
@@ -388,31 +391,41 @@ impl Probes {
         }
     }
 
-    /// Returns all tables.
+    /// Returns all tables. Rows of one time are in the order of their events.
     pub(crate) fn into_tables(self) -> Vec<Table> {
-        let packets = self.packets.map(|log| log.table());
-        let tables = vec![
-            table(self.state.list),
-            table(self.inner.list),
-            table(self.rtt.list),
-            table(self.sent.list),
-            table(self.acks.list),
-            table(self.sacks.list),
-            table(self.moments.list),
-            table(self.limits.list),
-            table(self.delivered.list),
-            table(self.arrivals.list),
-            table(self.queue.list),
-            table(self.deliveries.list),
-            table(self.drops.list),
-            table(self.sojourns.list),
-            table(self.queue_marks.list),
-            table(self.datagrams.list),
-            table(self.acted.list),
-            table(self.passages.list),
-            table(self.frames.list),
+        let pieces = self.into_pieces(Ties::Kept);
+        pieces.map(Piece::into_table).collect()
+    }
+
+    /// Returns the last pieces of all tables.
+    pub(crate) fn into_last_pieces(self) -> impl Iterator<Item = Piece> {
+        self.into_pieces(Ties::ByLink)
+    }
+
+    fn into_pieces(self, queue: Ties) -> impl Iterator<Item = Piece> {
+        let packets = self.packets.map(|log| log.into_piece());
+        let pieces = [
+            Piece::of(self.state.list, Ties::Kept),
+            Piece::of(self.inner.list, Ties::Kept),
+            Piece::of(self.rtt.list, Ties::Kept),
+            Piece::of(self.sent.list, Ties::Kept),
+            Piece::of(self.acks.list, Ties::Kept),
+            Piece::of(self.sacks.list, Ties::Kept),
+            Piece::of(self.moments.list, Ties::Kept),
+            Piece::of(self.limits.list, Ties::Kept),
+            Piece::of(self.delivered.list, Ties::Kept),
+            Piece::of(self.arrivals.list, Ties::Kept),
+            Piece::of(self.queue.list, queue),
+            Piece::of(self.deliveries.list, Ties::Kept),
+            Piece::of(self.drops.list, Ties::Kept),
+            Piece::of(self.sojourns.list, Ties::Kept),
+            Piece::of(self.queue_marks.list, Ties::Kept),
+            Piece::of(self.datagrams.list, Ties::Kept),
+            Piece::of(self.acted.list, Ties::Kept),
+            Piece::of(self.passages.list, Ties::Kept),
+            Piece::of(self.frames.list, Ties::Kept),
         ];
-        tables.into_iter().chain(packets).collect()
+        pieces.into_iter().chain(packets)
     }
 }
 

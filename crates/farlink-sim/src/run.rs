@@ -5,7 +5,7 @@ use crate::drive::{CHECK_EVERY, Drive, drive};
 use crate::log;
 use crate::metrics::{self, Scope, Values, named};
 use crate::monitor::{Monitor, RunError};
-use crate::probe::{Probes, Table};
+use crate::probe::{Piece, Probes, Table};
 use crate::sample::{derived, derived_json};
 use crate::scenario::{App, Expanded, ExpandedFlow};
 use crate::world::{FlowKind, World, taps};
@@ -252,7 +252,8 @@ pub fn trace(
 
 /// Runs with probes like [`trace`], and passes the tables to `sink` in pieces during the run. A
 /// table that has `piece` rows passes on those that are final. The pieces of a table are in order
-/// of time, and each table has a last piece at the end. The result has no `tables`.
+/// of time, and each table has a last piece at the end. Columns are made of a piece by the caller, so
+/// that another thread may do that. The result has no `tables`.
 ///
 /// The table `queue` has two differences to that of [`trace`]: rows of one time are in the order of
 /// their links, and the last departures before the end of the run have rows too.
@@ -266,7 +267,7 @@ pub fn trace_into(
     options: &TraceOptions,
     monitor: &Monitor,
     piece: usize,
-    sink: &mut impl FnMut(Table) -> Result<(), RunError>,
+    sink: &mut impl FnMut(Piece) -> Result<(), RunError>,
 ) -> Result<Trace, RunError> {
     let mut world = traced_world(scenario, run, options, monitor)?;
     let mut drive = Drive::new(&world, scenario);
@@ -279,9 +280,8 @@ pub fn trace_into(
     drive.finish(&mut world);
     let outcome = outcome(&world, scenario);
     let mut probes = end_probes(&mut world);
-    probes.order_queue();
     let captures = captures(&mut probes, &world, scenario);
-    probes.into_tables().into_iter().try_for_each(sink)?;
+    probes.into_last_pieces().try_for_each(sink)?;
     Ok(Trace {
         outcome,
         tables: Vec::new(),

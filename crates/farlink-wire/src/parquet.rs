@@ -18,92 +18,194 @@ pub struct Encoded<T> {
 const BLOCK: usize = 128;
 const PART: usize = 32;
 
-/// Encodes real numbers of an optional column (PLAIN). NaN is a row without a value.
-pub fn reals(numbers: &[f64]) -> Encoded<f64> {
-    plain(numbers.iter().copied())
+/// Whole numbers of a column, in the type that the column has.
+#[derive(Clone, Copy, Debug)]
+pub enum Numbers<'a> {
+    /// Signed numbers that are not negative.
+    I64(&'a [i64]),
+    /// Numbers of 64 bits.
+    U64(&'a [u64]),
+    /// Numbers of 32 bits.
+    U32(&'a [u32]),
+    /// Numbers of 8 bits.
+    U8(&'a [u8]),
 }
 
-/// Encodes nanoseconds as seconds of an optional column (PLAIN). Rows with the number `none` have
-/// no value.
-pub fn seconds(nanoseconds: &[u64], none: Option<u64>) -> Encoded<f64> {
-    let of = |&ns: &u64| {
+/// Evaluates an expression for the slice of numbers of any type.
+macro_rules! each {
+    ($numbers:expr, $slice:ident => $value:expr) => {
+        match $numbers {
+            Numbers::I64($slice) => $value,
+            Numbers::U64($slice) => $value,
+            Numbers::U32($slice) => $value,
+            Numbers::U8($slice) => $value,
+        }
+    };
+}
+
+/// Whole number that a column may have.
+trait Whole: Copy + Ord {
+    fn wide(self) -> u64;
+}
+
+impl Whole for i64 {
+    fn wide(self) -> u64 {
+        self.cast_unsigned()
+    }
+}
+
+impl Whole for u64 {
+    fn wide(self) -> u64 {
+        self
+    }
+}
+
+impl Whole for u32 {
+    fn wide(self) -> u64 {
+        self.into()
+    }
+}
+
+impl Whole for u8 {
+    fn wide(self) -> u64 {
+        self.into()
+    }
+}
+
+impl Numbers<'_> {
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        each!(self, slice => slice.len())
+    }
+
+    /// Returns whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Encodes real numbers of an optional column (BYTE_STREAM_SPLIT). NaN is a row without a value.
+pub fn reals(numbers: &[f64]) -> Encoded<f64> {
+    split(numbers)
+}
+
+/// Encodes nanoseconds as seconds of an optional column (BYTE_STREAM_SPLIT). Rows with the number
+/// `none` have no value.
+pub fn seconds(nanoseconds: Numbers<'_>, none: Option<u64>) -> Encoded<f64> {
+    let of = |ns: u64| {
         if none == Some(ns) {
             f64::NAN
         } else {
             ns as f64 / 1e9
         }
     };
-    plain(nanoseconds.iter().map(of))
+    converted(nanoseconds, of)
 }
 
-/// Encodes whole numbers as real ones of an optional column (PLAIN). The number `endless` becomes
-/// infinite.
-pub fn limits(numbers: &[u64], endless: u64) -> Encoded<f64> {
-    let of = |&n: &u64| {
+/// Encodes whole numbers as real ones of an optional column (BYTE_STREAM_SPLIT). The number
+/// `endless` becomes infinite.
+pub fn limits(numbers: Numbers<'_>, endless: u64) -> Encoded<f64> {
+    let of = |n: u64| {
         if n == endless {
             f64::INFINITY
         } else {
             n as f64
         }
     };
-    plain(numbers.iter().map(of))
+    converted(numbers, of)
 }
 
-fn plain(numbers: impl ExactSizeIterator<Item = f64>) -> Encoded<f64> {
-    let rows = numbers.len();
-    let mut values: Vec<u8> = Vec::with_capacity(8 * rows);
-    let mut missing: Vec<usize> = Vec::new();
+fn converted(numbers: Numbers<'_>, of: impl Fn(u64) -> f64) -> Encoded<f64> {
+    let reals: Vec<f64> = each!(numbers, slice => slice.iter().map(|&n| of(n.wide())).collect());
+    split(&reals)
+}
+
+fn split(numbers: &[f64]) -> Encoded<f64> {
     let (mut least, mut greatest) = (f64::INFINITY, f64::NEG_INFINITY);
-    for (row, number) in numbers.enumerate() {
-        if number.is_nan() {
-            missing.push(row);
-            continue;
-        }
-        (least, greatest) = (least.min(number), greatest.max(number));
-        values.extend_from_slice(&number.to_le_bytes());
+    for &number in numbers {
+        // A comparison with NaN is false, so rows without a value change no bound.
+        least = if number < least { number } else { least };
+        greatest = if number > greatest { number } else { greatest };
     }
+    let missing: Vec<usize> = (0..numbers.len())
+        .filter(|&row| numbers[row].is_nan())
+        .collect();
     // A zero has two signs, and a bound must hold for both (Parquet, TypeDefinedOrder).
     let least = if least == 0.0 { -0.0 } else { least };
     let greatest = if greatest == 0.0 { 0.0 } else { greatest };
+    let mut page = levels(numbers.len(), &missing);
+    if missing.is_empty() {
+        streams(numbers, &mut page);
+    } else {
+        let present = numbers.iter().copied().filter(|number| !number.is_nan());
+        streams(&present.collect::<Vec<_>>(), &mut page);
+    }
     Encoded {
-        page: behind_levels(rows, &missing, &values),
+        page,
         nulls: missing.len(),
-        bounds: (missing.len() < rows).then_some((least, greatest)),
+        bounds: (missing.len() < numbers.len()).then_some((least, greatest)),
+    }
+}
+
+/// Appends the first bytes of all numbers, then the second bytes, and so on. The high bytes of
+/// neighbours are alike, so they compress well and quickly.
+fn streams(numbers: &[f64], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + 8 * numbers.len(), 0);
+    let mut rest = &mut out[start..];
+    for shift in (0..64).step_by(8) {
+        let (stream, behind) = rest.split_at_mut(numbers.len());
+        for (place, number) in stream.iter_mut().zip(numbers) {
+            *place = (number.to_bits() >> shift) as u8;
+        }
+        rest = behind;
     }
 }
 
 /// Encodes whole numbers (DELTA_BINARY_PACKED). With `none`, the column is optional, and rows with
 /// that number have no value.
-pub fn wholes(numbers: &[u64], none: Option<u64>) -> Encoded<i64> {
+pub fn wholes(numbers: Numbers<'_>, none: Option<u64>) -> Encoded<i64> {
+    each!(numbers, slice => wholes_of(slice, none))
+}
+
+fn wholes_of<N: Whole>(numbers: &[N], none: Option<u64>) -> Encoded<i64> {
     let mut missing = Vec::new();
     if let Some(none) = none {
-        missing.extend((0..numbers.len()).filter(|&row| numbers[row] == none));
+        missing.extend((0..numbers.len()).filter(|&row| numbers[row].wide() == none));
     }
-    let present = numbers.iter().filter(|&&number| none != Some(number));
-    let present: Vec<i64> = present.map(|number| number.cast_signed()).collect();
-    let bounds = present.iter().min().zip(present.iter().max());
-    let bounds = bounds.map(|(&least, &greatest)| (least, greatest));
-    let mut values = Vec::new();
-    delta(&present, &mut values);
+    let mut page = match none {
+        Some(_) => levels(numbers.len(), &missing),
+        None => Vec::new(),
+    };
+    let bounds = if missing.is_empty() {
+        delta(numbers, &mut page)
+    } else {
+        let present = numbers.iter().map(|number| number.wide());
+        let present = present.filter(|&number| none != Some(number));
+        delta(&present.collect::<Vec<u64>>(), &mut page)
+    };
     Encoded {
-        page: match none {
-            Some(_) => behind_levels(numbers.len(), &missing, &values),
-            None => values,
-        },
+        page,
         nulls: missing.len(),
         bounds,
     }
 }
 
 /// Encodes flags (PLAIN); any number but 0 is true.
-pub fn flags(numbers: &[u64]) -> Encoded<bool> {
-    let byte = |eight: &[u64]| {
+pub fn flags(numbers: Numbers<'_>) -> Encoded<bool> {
+    each!(numbers, slice => flags_of(slice))
+}
+
+fn flags_of<N: Whole>(numbers: &[N]) -> Encoded<bool> {
+    let byte = |eight: &[N]| {
         let bits = eight.iter().enumerate();
-        bits.fold(0, |byte, (i, &number)| byte | (u8::from(number != 0) << i))
+        bits.fold(0, |byte, (i, &number)| {
+            byte | (u8::from(number.wide() != 0) << i)
+        })
     };
     let bounds = (
-        numbers.iter().all(|&n| n != 0),
-        numbers.iter().any(|&n| n != 0),
+        numbers.iter().all(|&n| n.wide() != 0),
+        numbers.iter().any(|&n| n.wide() != 0),
     );
     Encoded {
         page: numbers.chunks(8).map(byte).collect(),
@@ -114,21 +216,37 @@ pub fn flags(numbers: &[u64]) -> Encoded<bool> {
 
 /// Encodes indices into a list of `entries` (RLE_DICTIONARY). Returns also the indices of the used
 /// entries, which are the dictionary in this order. There are no bounds.
-pub fn indices(numbers: &[u64], entries: usize) -> (Encoded<u64>, Vec<usize>) {
-    let mut places = vec![u32::MAX; entries];
-    let mut used = Vec::new();
-    let mut codes = Vec::with_capacity(numbers.len());
-    for &number in numbers {
-        let number = (number as usize).min(entries.saturating_sub(1));
-        if places[number] == u32::MAX {
-            places[number] = used.len() as u32;
-            used.push(number);
+pub fn indices(numbers: Numbers<'_>, entries: usize) -> (Encoded<u64>, Vec<usize>) {
+    each!(numbers, slice => indices_of(slice, entries))
+}
+
+fn indices_of<N: Whole>(numbers: &[N], entries: usize) -> (Encoded<u64>, Vec<usize>) {
+    let entry = |number: N| (number.wide() as usize).min(entries.saturating_sub(1));
+    let (page, used) = match numbers {
+        // Most columns have one name in all rows of a piece.
+        &[first, ref rest @ ..] if rest.len() >= 7 && rest.iter().all(|&n| n == first) => {
+            let mut page = vec![1];
+            repeat(numbers.len(), 0, 1, &mut page);
+            (page, vec![entry(first)])
         }
-        codes.push(places[number]);
-    }
-    let width = bits(used.len().saturating_sub(1) as u64).max(1);
-    let mut page = vec![width as u8];
-    hybrid(&codes, width, &mut page);
+        _ => {
+            let mut places = vec![u32::MAX; entries];
+            let mut used = Vec::new();
+            let mut codes = Vec::with_capacity(numbers.len());
+            for &number in numbers {
+                let number = entry(number);
+                if places[number] == u32::MAX {
+                    places[number] = used.len() as u32;
+                    used.push(number);
+                }
+                codes.push(places[number]);
+            }
+            let width = bits(used.len().saturating_sub(1) as u64).max(1);
+            let mut page = vec![width as u8];
+            hybrid(&codes, width, &mut page);
+            (page, used)
+        }
+    };
     let encoded = Encoded {
         page,
         nulls: 0,
@@ -200,10 +318,9 @@ fn read_varint(rest: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Returns values behind the definition levels of an optional column.
-fn behind_levels(rows: usize, missing: &[usize], values: &[u8]) -> Vec<u8> {
+/// Returns the definition levels of an optional column, which its values follow.
+fn levels(rows: usize, missing: &[usize]) -> Vec<u8> {
     let mut page = vec![0; 4];
-    page.reserve(values.len() + 16);
     if missing.is_empty() {
         repeat(rows, 1, 1, &mut page);
     } else {
@@ -215,7 +332,6 @@ fn behind_levels(rows: usize, missing: &[usize], values: &[u8]) -> Vec<u8> {
     }
     let length = page.len() as u32 - 4;
     page[..4].copy_from_slice(&length.to_le_bytes());
-    page.extend_from_slice(values);
     page
 }
 
@@ -240,6 +356,26 @@ fn zigzag(number: i64, out: &mut Vec<u8>) {
 
 /// Appends numbers of `width` bits without gaps, lowest bits first.
 fn pack(numbers: impl Iterator<Item = u64>, width: u32, out: &mut Vec<u8>) {
+    if width > 32 {
+        pack_wide(numbers, width, out);
+        return;
+    }
+    let (mut held, mut count) = (0_u64, 0);
+    for number in numbers {
+        held |= number << count;
+        count += width;
+        if count >= 32 {
+            out.extend_from_slice(&(held as u32).to_le_bytes());
+            held >>= 32;
+            count -= 32;
+        }
+    }
+    let rest = held.to_le_bytes();
+    out.extend_from_slice(&rest[..count.div_ceil(8) as usize]);
+}
+
+/// Appends numbers of more than 32 bits like [`pack`].
+fn pack_wide(numbers: impl Iterator<Item = u64>, width: u32, out: &mut Vec<u8>) {
     let (mut held, mut count) = (0_u128, 0);
     for number in numbers {
         held |= u128::from(number) << count;
@@ -289,32 +425,41 @@ fn hybrid(numbers: &[u32], width: u32, out: &mut Vec<u8>) {
     literal(&numbers[start..], out);
 }
 
-/// Appends numbers as packed differences to the number before.
-fn delta(numbers: &[i64], out: &mut Vec<u8>) {
+/// Appends numbers as packed differences to the number before. Returns the least and the greatest.
+fn delta<N: Whole>(numbers: &[N], out: &mut Vec<u8>) -> Option<(i64, i64)> {
+    let first = numbers.first().map(|number| number.wide().cast_signed());
     varint(BLOCK as u64, out);
     varint((BLOCK / PART) as u64, out);
     varint(numbers.len() as u64, out);
-    zigzag(numbers.first().copied().unwrap_or_default(), out);
+    zigzag(first.unwrap_or_default(), out);
+    let first = first?;
+    let (mut before, mut lowest, mut highest) = (first, first, first);
     let mut block = [0_i64; BLOCK];
-    let mut before = numbers.first().copied().unwrap_or_default();
-    for part in numbers.get(1..).unwrap_or_default().chunks(BLOCK) {
+    for part in numbers[1..].chunks(BLOCK) {
         for (place, &number) in block.iter_mut().zip(part) {
+            let number = number.wide().cast_signed();
+            (lowest, highest) = (lowest.min(number), highest.max(number));
             *place = number.wrapping_sub(before);
             before = number;
         }
-        let block = &block[..part.len()];
-        let least = block.iter().copied().min().unwrap_or_default();
-        zigzag(least, out);
-        let above = |&number: &i64| number.wrapping_sub(least).cast_unsigned();
-        let widths = out.len();
-        out.extend_from_slice(&[0; BLOCK / PART]);
-        for (i, part) in block.chunks(PART).enumerate() {
-            let width = bits(part.iter().map(above).fold(0, |all, number| all | number));
-            out[widths + i] = width as u8;
-            if width > 0 {
-                let padding = std::iter::repeat_n(0, PART - part.len());
-                pack(part.iter().map(above).chain(padding), width, out);
-            }
+        pack_block(&block[..part.len()], out);
+    }
+    Some((lowest, highest))
+}
+
+/// Appends a block of differences: their least, and in each part the bits of those above it.
+fn pack_block(block: &[i64], out: &mut Vec<u8>) {
+    let least = block.iter().copied().min().unwrap_or_default();
+    zigzag(least, out);
+    let above = |&number: &i64| number.wrapping_sub(least).cast_unsigned();
+    let widths = out.len();
+    out.extend_from_slice(&[0; BLOCK / PART]);
+    for (i, part) in block.chunks(PART).enumerate() {
+        let width = bits(part.iter().map(above).fold(0, |all, number| all | number));
+        out[widths + i] = width as u8;
+        if width > 0 {
+            let padding = std::iter::repeat_n(0, PART - part.len());
+            pack(part.iter().map(above).chain(padding), width, out);
         }
     }
 }
@@ -429,7 +574,7 @@ mod tests {
     #[test]
     fn wholes_are_read_back() {
         for numbers in sequences() {
-            let encoded = wholes(&numbers, None);
+            let encoded = wholes(Numbers::U64(&numbers), None);
             let expected: Vec<i64> = numbers.iter().map(|n| n.cast_signed()).collect();
             let mut reader = Reader(&encoded.page);
             let read = reader.delta();
@@ -447,7 +592,7 @@ mod tests {
             for number in numbers.iter_mut().step_by(3) {
                 *number = u64::MAX;
             }
-            let encoded = wholes(&numbers, Some(u64::MAX));
+            let encoded = wholes(Numbers::U64(&numbers), Some(u64::MAX));
             let length = u32::from_le_bytes(encoded.page[..4].try_into().unwrap()) as usize;
             let (levels, values) = encoded.page[4..].split_at(length);
             let levels = Reader(levels).hybrid(numbers.len(), 1);
@@ -471,7 +616,7 @@ mod tests {
     fn indices_are_read_back_through_the_dictionary() {
         for numbers in sequences() {
             let numbers: Vec<u64> = numbers.iter().map(|n| n % 700).collect();
-            let (encoded, used) = indices(&numbers, 700);
+            let (encoded, used) = indices(Numbers::U64(&numbers), 700);
             let width = u32::from(encoded.page[0]);
             let codes = Reader(&encoded.page[1..]).hybrid(numbers.len(), width);
             let read: Vec<u64> = codes
@@ -482,13 +627,13 @@ mod tests {
             assert!(used.len() <= 1 << width && (width == 1 || used.len() > 1 << (width - 1)));
         }
         // A number behind the list means its last entry.
-        assert_eq!(indices(&[9, 255, 0], 10).1, [9, 0]);
+        assert_eq!(indices(Numbers::U8(&[9, 255, 0]), 10).1, [9, 0]);
     }
 
     #[test]
     fn damaged_indices_are_refused() {
         let numbers: Vec<u64> = (0..1000).map(|n| n % 37 / 2).collect();
-        let (encoded, _) = indices(&numbers, 37);
+        let (encoded, _) = indices(Numbers::U64(&numbers), 37);
         let read = |page: &[u8], rows| read_indices(page, rows, &mut Vec::new());
         for length in 0..encoded.page.len() {
             assert_eq!(read(&encoded.page[..length], 1000), None, "{length}");
@@ -529,30 +674,58 @@ mod tests {
         let encoded = reals(&[2.5, f64::NAN, -1.0]);
         assert_eq!(encoded.page[..4], 2_u32.to_le_bytes());
         assert_eq!(Reader(&encoded.page[4..6]).hybrid(3, 1), [1, 0, 1]);
-        assert_eq!(encoded.page[6..14], 2.5_f64.to_le_bytes());
-        assert_eq!(encoded.page[14..], (-1.0_f64).to_le_bytes());
+        let (first, second) = (2.5_f64.to_le_bytes(), (-1.0_f64).to_le_bytes());
+        let streams = first.into_iter().zip(second);
+        let streams: Vec<u8> = streams.flat_map(|pair| [pair.0, pair.1]).collect();
+        assert_eq!(encoded.page[6..], streams);
         assert_eq!((encoded.nulls, encoded.bounds), (1, Some((-1.0, 2.5))));
         assert_eq!(reals(&[f64::NAN]).bounds, None);
         let (least, greatest) = reals(&[0.0]).bounds.unwrap();
         assert!(least.is_sign_negative() && greatest.is_sign_positive());
         assert_eq!(
-            seconds(&[1_500_000_000, 0], Some(0)),
+            seconds(Numbers::U64(&[1_500_000_000, 0]), Some(0)),
             reals(&[1.5, f64::NAN])
         );
-        assert_eq!(seconds(&[0], None), reals(&[0.0]));
+        assert_eq!(seconds(Numbers::I64(&[0]), None), reals(&[0.0]));
         assert_eq!(
-            limits(&[7, u64::MAX], u64::MAX),
+            limits(Numbers::U64(&[7, u64::MAX]), u64::MAX),
             reals(&[7.0, f64::INFINITY])
         );
     }
 
     #[test]
+    fn narrow_numbers_are_encoded_as_wide_ones() {
+        let narrow: Vec<u8> = (0..300_u32).map(|n| (n * n % 251) as u8).collect();
+        let wide: Vec<u64> = narrow.iter().map(|&n| n.into()).collect();
+        let middle: Vec<u32> = narrow.iter().map(|&n| n.into()).collect();
+        for other in [Numbers::U8(&narrow), Numbers::U32(&middle)] {
+            assert_eq!(wholes(other, None), wholes(Numbers::U64(&wide), None));
+            assert_eq!(flags(other), flags(Numbers::U64(&wide)));
+            assert_eq!(indices(other, 251), indices(Numbers::U64(&wide), 251));
+            assert_eq!(other.len(), 300);
+        }
+    }
+
+    #[test]
+    fn one_name_in_all_rows_is_one_run() {
+        for rows in [7, 8, 1000] {
+            let (encoded, used) = indices(Numbers::U32(&vec![5; rows]), 6);
+            assert_eq!(used, [5]);
+            assert_eq!(
+                Reader(&encoded.page[1..]).hybrid(rows, 1),
+                vec![0; rows],
+                "{rows}"
+            );
+        }
+    }
+
+    #[test]
     fn flags_are_bits() {
-        let encoded = flags(&[1, 0, 1, 0, 0, 0, 0, 0, 2]);
+        let encoded = flags(Numbers::U8(&[1, 0, 1, 0, 0, 0, 0, 0, 2]));
         assert_eq!(encoded.page, [0b101, 1]);
         assert_eq!(encoded.bounds, Some((false, true)));
-        assert_eq!(flags(&[1]).bounds, Some((true, true)));
-        assert_eq!(flags(&[0]).bounds, Some((false, false)));
-        assert_eq!(flags(&[]).bounds, None);
+        assert_eq!(flags(Numbers::U8(&[1])).bounds, Some((true, true)));
+        assert_eq!(flags(Numbers::U8(&[0])).bounds, Some((false, false)));
+        assert_eq!(flags(Numbers::U8(&[])).bounds, None);
     }
 }

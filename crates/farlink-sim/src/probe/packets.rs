@@ -1,6 +1,7 @@
 //! Log of packets: a row for each packet and link direction, and the reason of each packet.
 
-use super::tables::{Crossed, Table, table};
+use super::order::{Piece, Ties};
+use super::tables::Crossed;
 use farlink_channel::DropCause;
 use farlink_tcp::{Instant, Reason};
 use farlink_wire::{ById, PacketId};
@@ -96,8 +97,8 @@ impl PacketLog {
     }
 
     /// Returns the table.
-    pub(super) fn table(self) -> Table {
-        table(self.rows)
+    pub(super) fn into_piece(self) -> Piece {
+        Piece::of(self.rows, Ties::Kept)
     }
 
     fn row_mut(&mut self, packet: PacketId) -> Option<&mut Crossed> {

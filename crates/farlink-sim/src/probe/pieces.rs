@@ -1,6 +1,7 @@
 //! Tables in pieces: rows leave the probes during the run, so memory does not grow with the run.
 
-use super::tables::{Queue, Row, Table, in_order};
+use super::order::{Piece, Ties};
+use super::tables::Row;
 use super::{Probes, Rows};
 use farlink_tcp::Instant;
 
@@ -16,45 +17,35 @@ impl Probes {
         self.departed_before = time;
     }
 
-    /// Passes the finished rows of tables with at least `piece` rows to `sink`, in order of time. Rows
-    /// before `time` are finished. The table `packets` stays, because later events change its rows,
+    /// Passes the finished rows of tables with at least `piece` rows to `sink`. Rows before `time` are
+    /// finished. The time at which a departure gets its row in `queue` depends on the pieces, and the
+    /// order of rows must not. The table `packets` stays, because later events change its rows,
     /// and the table `limits`, because an expired timer adds a row about its start.
     pub(crate) fn drain<E>(
         &mut self,
         piece: usize,
         time: Instant,
-        sink: &mut impl FnMut(Table) -> Result<(), E>,
+        sink: &mut impl FnMut(Piece) -> Result<(), E>,
     ) -> Result<(), E> {
-        if self.queue.has(piece) {
-            self.order_queue();
-        }
-        self.state.drain(piece, time, sink)?;
-        self.inner.drain(piece, time, sink)?;
-        self.rtt.drain(piece, time, sink)?;
-        self.sent.drain(piece, time, sink)?;
-        self.acks.drain(piece, time, sink)?;
-        self.sacks.drain(piece, time, sink)?;
-        self.moments.drain(piece, time, sink)?;
-        self.delivered.drain(piece, time, sink)?;
-        self.arrivals.drain(piece, time, sink)?;
-        self.queue.drain(piece, time, sink)?;
-        self.deliveries.drain(piece, time, sink)?;
-        self.drops.drain(piece, time, sink)?;
-        self.sojourns.drain(piece, time, sink)?;
-        self.queue_marks.drain(piece, time, sink)?;
-        self.datagrams.drain(piece, time, sink)?;
-        self.acted.drain(piece, time, sink)?;
-        self.passages.drain(piece, time, sink)?;
-        self.frames.drain(piece, time, sink)
-    }
-
-    /// Sorts the rows of queues by time, then by link and direction. The time at which a departure
-    /// gets its row depends on the pieces, and the order of rows must not.
-    pub(crate) fn order_queue(&mut self) {
-        let key = |row: &Queue| (row.time, row.link, row.direction);
-        if !self.queue.list.is_sorted_by_key(key) {
-            self.queue.list.sort_by_key(key);
-        }
+        let kept = (time, Ties::Kept);
+        self.state.drain(piece, kept, sink)?;
+        self.inner.drain(piece, kept, sink)?;
+        self.rtt.drain(piece, kept, sink)?;
+        self.sent.drain(piece, kept, sink)?;
+        self.acks.drain(piece, kept, sink)?;
+        self.sacks.drain(piece, kept, sink)?;
+        self.moments.drain(piece, kept, sink)?;
+        self.delivered.drain(piece, kept, sink)?;
+        self.arrivals.drain(piece, kept, sink)?;
+        self.queue.drain(piece, (time, Ties::ByLink), sink)?;
+        self.deliveries.drain(piece, kept, sink)?;
+        self.drops.drain(piece, kept, sink)?;
+        self.sojourns.drain(piece, kept, sink)?;
+        self.queue_marks.drain(piece, kept, sink)?;
+        self.datagrams.drain(piece, kept, sink)?;
+        self.acted.drain(piece, kept, sink)?;
+        self.passages.drain(piece, kept, sink)?;
+        self.frames.drain(piece, kept, sink)
     }
 }
 
@@ -66,16 +57,22 @@ impl<T: Row> Rows<T> {
     fn drain<E>(
         &mut self,
         piece: usize,
-        time: Instant,
-        sink: &mut impl FnMut(Table) -> Result<(), E>,
+        (time, ties): (Instant, Ties),
+        sink: &mut impl FnMut(Piece) -> Result<(), E>,
     ) -> Result<(), E> {
         if !self.has(piece) {
             return Ok(());
         }
-        self.list = in_order(std::mem::take(&mut self.list));
-        let finished = self.list.partition_point(|row| row.time() < time);
-        sink(T::columns(&self.list[..finished]))?;
-        self.list.drain(..finished);
-        Ok(())
+        let is_finished = |row: &T| row.time() < time;
+        let finished =
+            if self.list.last().is_some_and(is_finished) && self.list.iter().all(is_finished) {
+                let next = Vec::with_capacity(self.list.capacity());
+                std::mem::replace(&mut self.list, next)
+            } else {
+                let finished = self.list.iter().copied().filter(is_finished).collect();
+                self.list.retain(|row| !is_finished(row));
+                finished
+            };
+        sink(Piece::of(finished, ties))
     }
 }

@@ -26,6 +26,18 @@ pub enum Column {
 }
 
 impl Column {
+    /// Returns the number of rows.
+    #[allow(clippy::len_without_is_empty)] // no caller asks that
+    pub fn len(&self) -> usize {
+        match self {
+            Self::I64(v) => v.len(),
+            Self::U64(v) => v.len(),
+            Self::U32(v) => v.len(),
+            Self::U8(v) => v.len(),
+            Self::F64(v) => v.len(),
+        }
+    }
+
     /// Returns the values as whole numbers. Negative values become 0.
     pub fn numbers(&self) -> Vec<u64> {
         match self {
@@ -242,31 +254,18 @@ pub(crate) fn quantity_number(name: &str) -> u8 {
 pub(super) type AtEnd = (Instant, u32, u8);
 
 /// Row of a table.
-pub(super) trait Row: Copy {
+pub(super) trait Row: Copy + Send + 'static {
     /// Name of the table.
     const NAME: &'static str;
 
     /// Returns the time of the row's event.
     fn time(&self) -> Instant;
 
+    /// Returns the number of the link direction of the row, 0 for a row of a flow.
+    fn lane(&self) -> usize;
+
     /// Returns rows as columns.
     fn columns(rows: &[Self]) -> Table;
-}
-
-/// Sorts rows by time; rows of one time keep their order. Sorts indices, so that the sort's code is
-/// not compiled once per table.
-pub(super) fn in_order<R: Row>(rows: Vec<R>) -> Vec<R> {
-    if rows.is_sorted_by_key(R::time) {
-        return rows;
-    }
-    let mut order: Vec<(Instant, usize)> = rows.iter().map(R::time).zip(0..).collect();
-    order.sort_unstable();
-    order.into_iter().map(|(_, row)| rows[row]).collect()
-}
-
-/// Returns all rows as a table in order of time.
-pub(super) fn table<R: Row>(rows: Vec<R>) -> Table {
-    R::columns(&in_order(rows))
 }
 
 /// Declares the tables: the type of a row, and the columns that its fields are stored in. A row
@@ -292,7 +291,7 @@ macro_rules! tables {
     (@agent) => { &[TIME, AGENT] };
     (@link) => { &[TIME, LINK, DIRECTION] };
     (@end $row:ident $name:literal { $($field:ident $ty:ident $column:ident)* }) => {
-        tables!(@row $row $name { flow u32 U32 side u8 U8 $($field $ty $column)* });
+        tables!(@row $row $name |_| 0; { flow u32 U32 side u8 U8 $($field $ty $column)* });
 
         impl $row {
             pub(super) fn of((time, flow, side): AtEnd, $($field: $ty),*) -> Self {
@@ -301,15 +300,17 @@ macro_rules! tables {
         }
     };
     (@flow $row:ident $name:literal { $($rest:tt)* }) => {
-        tables!(@row $row $name { flow u32 U32 $($rest)* });
+        tables!(@row $row $name |_| 0; { flow u32 U32 $($rest)* });
     };
     (@agent $row:ident $name:literal { $($rest:tt)* }) => {
-        tables!(@row $row $name { agent u32 U32 $($rest)* });
+        tables!(@row $row $name |_| 0; { agent u32 U32 $($rest)* });
     };
     (@link $row:ident $name:literal { $($rest:tt)* }) => {
-        tables!(@row $row $name { link u32 U32 direction u8 U8 $($rest)* });
+        tables!(@row $row $name |row| 2 * row.link as usize + usize::from(row.direction); {
+            link u32 U32 direction u8 U8 $($rest)*
+        });
     };
-    (@row $row:ident $name:literal { $($field:ident $ty:ident $column:ident)* }) => {
+    (@row $row:ident $name:literal $lane:expr; { $($field:ident $ty:ident $column:ident)* }) => {
         #[derive(Clone, Copy, Debug)]
         #[allow(clippy::struct_field_names)] // the field's names: `rtt` of an `Rtt`
         pub(crate) struct $row {
@@ -322,6 +323,11 @@ macro_rules! tables {
 
             fn time(&self) -> Instant {
                 self.time
+            }
+
+            fn lane(&self) -> usize {
+                let of: fn(&Self) -> usize = $lane;
+                of(self)
             }
 
             fn columns(rows: &[Self]) -> Table {

@@ -5,7 +5,7 @@ use super::fast::fast_offer;
 use super::{Form, World, end_of, multipath};
 use crate::app::{AppEvent, Side};
 use crate::event_queue::{Event, Kind};
-use crate::flow::EndId;
+use crate::flow::{End, EndId, placed};
 use farlink_tcp::{BurstBudget, Instant};
 use farlink_wire::{FlowId, Id, PacketId};
 
@@ -223,11 +223,11 @@ impl World {
     /// Moves the trace records of an endpoint to the probes.
     #[cold]
     pub(super) fn drain_trace(&mut self, end: EndId) {
-        let records: Vec<_> = self.ends[end].conn.drain_records().collect();
-        if let Some(probes) = &mut self.probes {
+        let (End { conn, past, .. }, probes) = (&mut self.ends[end], &mut self.probes);
+        let records = conn.drain_records();
+        if let Some(probes) = probes {
             for (time, record) in records {
-                let record = self.ends[end].placed(record);
-                probes.record(end, time, &record);
+                probes.record(end, time, &placed(past.as_deref(), record));
             }
         }
     }

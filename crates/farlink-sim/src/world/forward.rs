@@ -2,7 +2,7 @@
 
 use super::World;
 use crate::event_queue::{Event, Kind};
-use crate::probe::Table;
+use crate::probe::Piece;
 use farlink_channel::DropCause;
 use farlink_link::{Due, Offered, Outcome};
 use farlink_tcp::Interval;
@@ -210,7 +210,7 @@ impl World {
     pub(crate) fn drain_probes<E>(
         &mut self,
         piece: usize,
-        sink: &mut impl FnMut(Table) -> Result<(), E>,
+        sink: &mut impl FnMut(Piece) -> Result<(), E>,
     ) -> Result<(), E> {
         let Some(probes) = &self.probes else {
             return Ok(());

@@ -2,7 +2,7 @@
 
 use crate::runs::Run;
 
-use farlink_sim::{Column, Monitor, Table, TraceOptions, scenario, trace, trace_into};
+use farlink_sim::{Column, Monitor, Piece, Table, TraceOptions, scenario, trace, trace_into};
 use std::collections::BTreeMap;
 
 /// Rows of a table, each with its numbers as bits, in the order of the table.
@@ -33,7 +33,8 @@ pub(crate) fn check(run: &Run, piece: usize) -> usize {
     let whole = trace(&expanded, 0, &options, &monitor).unwrap();
     let mut pieces: BTreeMap<&str, Vec<Vec<u64>>> = BTreeMap::new();
     let mut number = 0;
-    let mut sink = |table: Table| {
+    let mut sink = |piece: Piece| {
+        let table = piece.into_table();
         number += 1;
         pieces.entry(table.name).or_default().extend(rows(&table));
         Ok(())
