@@ -6,6 +6,7 @@
 
 pub(crate) mod config;
 mod fate;
+mod parts;
 mod simplex;
 
 use crate::arq::{ArqLink, Output, SentFrame, Tag};

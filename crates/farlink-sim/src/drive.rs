@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 
 /// Maximum number of packets in a queue without a configured limit, because each packet takes about
 /// 150 bytes of memory.
-const MAX_WAITING: u32 = 4_000_000;
+pub(crate) const MAX_WAITING: u32 = 4_000_000;
 
 /// Number of events between two checks of the monitor.
 pub(crate) const CHECK_EVERY: u64 = 1 << 14;
@@ -36,7 +36,7 @@ pub(crate) fn drive(
 /// State of the loop over the events of a run.
 #[derive(Debug)]
 pub(crate) struct Drive {
-    limit: Instant,
+    pub(crate) limit: Instant,
     /// Set if the scenario has a duration, so the run does not end with its flows.
     timed: bool,
     /// Number of ends, from the first, whose connections are closed.
@@ -45,10 +45,10 @@ pub(crate) struct Drive {
     check_at: u64,
     background: Background,
     bound: Bound,
-    watch: Watch,
-    record_by: Instant,
+    pub(crate) watch: Watch,
+    pub(crate) record_by: Instant,
     /// The last event.
-    last: Event,
+    pub(crate) last: Event,
 }
 
 impl Drive {

@@ -188,6 +188,23 @@ impl EventQueue {
         self.details.remove(&event.tie()).unwrap_or_default()
     }
 
+    /// Removes the events for which `keep` is false.
+    pub(crate) fn retain(&mut self, keep: impl Fn(Event) -> bool) {
+        let mut all = Vec::new();
+        while let Some(event) = self.peek() {
+            self.pop();
+            all.push(event);
+        }
+        for event in all.into_iter().filter(|&event| keep(event)) {
+            self.push(event);
+        }
+    }
+
+    /// Returns the detail of a pending event, if the event has one.
+    pub(crate) fn peek_detail(&self, event: Event) -> Option<u32> {
+        self.details.get(&event.tie()).copied()
+    }
+
     /// Removes the next event.
     #[inline]
     pub(crate) fn pop(&mut self) {

@@ -100,6 +100,8 @@ pub(crate) struct End {
     pub(crate) early: bool,
     /// Set if the flow had an earlier connection.
     reopened: bool,
+    /// Set if another part of the network has this end ([`crate::parallel`]).
+    pub(crate) is_remote: bool,
     pub(crate) conn: Connection,
     pub(crate) isn: Seq,
     /// Totals of earlier connections; `None` before the second connection.
@@ -144,6 +146,7 @@ impl End {
             complete_at: Instant::MAX,
             past: None,
             reopened: false,
+            is_remote: false,
         }
     }
 

@@ -32,6 +32,8 @@ mod metrics;
 mod monitor;
 mod multipath;
 mod numbers;
+#[cfg(feature = "threads")]
+mod parallel;
 mod probe;
 mod quic;
 mod run;
@@ -57,6 +59,8 @@ pub use probe::{
 #[cfg(feature = "quic")]
 pub use quic::config as quic_config;
 pub use run::{Outcome, Trace, TraceOptions, run, trace, trace_into};
+#[cfg(feature = "threads")]
+pub use parallel::{Cores, run_parallel};
 #[cfg(feature = "threads")]
 pub use run::{run_all, run_each};
 pub use sample::{Asked, MAX_PACKETS, Sample, SampleError, sample_channel};

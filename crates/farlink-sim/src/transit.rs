@@ -147,6 +147,31 @@ impl Transit {
         self.end = None;
     }
 
+    /// Removes and returns the departures since the last call, as the end of each piece and its
+    /// time.
+    pub(crate) fn drain_departures(&mut self) -> Vec<(Seq, Instant)> {
+        let pieces = self.pieces.iter().map(|piece| (piece.end, piece.left));
+        let pieces = pieces.collect();
+        self.pieces.clear();
+        pieces
+    }
+
+    /// Returns the first position of the stream that has not arrived.
+    pub(crate) fn start(&self) -> Seq {
+        self.start
+    }
+
+    /// Adds departures from another part of the network, where the stream starts at `start`.
+    pub(crate) fn add_departures(&mut self, start: Seq, departures: &[(Seq, Instant)]) {
+        if self.end.is_none() {
+            self.start = start;
+        }
+        for &(end, left) in departures {
+            self.end = Some(end);
+            self.pieces.push_back(Piece { end, left });
+        }
+    }
+
     /// Returns the mean transit time in nanoseconds.
     pub(crate) fn mean_nanos(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)

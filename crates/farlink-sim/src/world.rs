@@ -23,7 +23,7 @@ mod passages;
 mod placed;
 mod quic;
 #[cfg(test)]
-mod random;
+pub(crate) mod random;
 mod real_packets;
 mod reassemblies;
 mod routing;
@@ -270,6 +270,8 @@ pub(crate) struct Completion {
     pub(crate) stalls: Vec<(usize, Instant, Option<LinkId>)>,
     /// Losses that are already counted but may be after the end of the run.
     pub(crate) lost_later: VecDeque<LostLater>,
+    /// Flows that finished since the last check, and of which another part has an end.
+    pub(crate) finished_across: Vec<FlowId>,
 }
 
 impl Completion {
@@ -545,7 +547,8 @@ impl World {
             self.queue.push(Event::new(at, Kind::Stop, flow.0, 0));
         }
         for end in EndId::both(flow) {
-            self.ends[end].live = true;
+            let end = &mut self.ends[end];
+            end.live = !end.is_remote;
         }
         let mut commands = Vec::new();
         self.flows[flow].program.start(self.now, &mut commands);
@@ -597,7 +600,14 @@ impl World {
             let from = state.opened_at;
             let sender = &self.ends[EndId::new(flow, Side::From)];
             self.counters[flow].times = Some(Box::new(sender.times(from, self.now)));
-            self.completion.flow_done(self.now);
+            let is_remote = EndId::both(flow).map(|end| self.ends[end].is_remote);
+            if is_remote != [false; 2] {
+                self.completion.finished_across.push(flow);
+            }
+            // The part of the receiving end counts the flow.
+            if !is_remote[1] {
+                self.completion.flow_done(self.now);
+            }
         }
     }
 

@@ -137,6 +137,13 @@ impl Packets {
         self.free.push(id);
     }
 
+    /// Removes a packet and returns it.
+    pub fn take(&mut self, id: PacketId) -> Packet {
+        let blank = Packet::of_tcp(Head::default());
+        self.free.push(id);
+        std::mem::replace(&mut self.all[id], blank)
+    }
+
     /// Requests that the next link's queue place a packet ahead of all others, if possible.
     pub fn send_ahead(&mut self, id: PacketId) {
         let class = &mut self.labels[id].class;

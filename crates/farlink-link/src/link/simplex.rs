@@ -99,7 +99,7 @@ pub(super) struct Features {
     /// transmitter becomes free.
     pub(super) defers_dequeue: bool,
     /// Set if the link has a link-layer protocol, which sends in place of this direction.
-    carries_frames: bool,
+    pub(super) carries_frames: bool,
     /// Set if packets of an agent may overtake waiting packets.
     pub(super) may_overtake: bool,
     /// Set if the direction reports the departure of each packet.

@@ -19,6 +19,10 @@ impl File {
         self.reverse > 0
     }
 
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
     pub(super) fn share(&self, received: u64) -> f64 {
         received as f64 / self.size.max(1) as f64
     }

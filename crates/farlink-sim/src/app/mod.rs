@@ -69,6 +69,14 @@ impl Program {
         }
     }
 
+    /// Returns the size of a file, if the program is a file transfer.
+    pub(crate) fn file_size(&self) -> Option<u64> {
+        match self {
+            Self::File(file) => Some(file.size()),
+            _ => None,
+        }
+    }
+
     /// Returns whether the program also sends data in the reverse direction.
     pub(crate) fn reverse(&self) -> bool {
         matches!(self, Self::File(file) if file.reverse())

@@ -52,15 +52,26 @@ impl Watch {
     #[cold]
     #[inline(never)]
     pub(crate) fn record(&mut self, world: &World, until: Instant) {
-        self.flows
-            .resize(world.order.len(), FlowProgress::default());
-        for (progress, &slot) in self.flows.iter_mut().zip(&world.order) {
-            let (arrived, began) = measure(world, slot);
+        let of = |flow: usize| measure(world, world.order[flow]);
+        self.record_with(world.order.len(), (world.now, until), of);
+    }
+
+    /// Records the progress of `count` flows at a time, like [`Self::record`]. `measure` returns a
+    /// number that grows with each arrival of a flow, and whether the flow has begun.
+    pub(crate) fn record_with(
+        &mut self,
+        count: usize,
+        (now, until): (Instant, Instant),
+        measure: impl Fn(usize) -> (u64, bool),
+    ) {
+        self.flows.resize(count, FlowProgress::default());
+        for (flow, progress) in self.flows.iter_mut().enumerate() {
+            let (arrived, began) = measure(flow);
             if began && progress.began.is_none() {
-                (progress.began, progress.since) = (Some(world.now), world.now);
+                (progress.began, progress.since) = (Some(now), now);
             }
             if arrived != progress.arrived {
-                (progress.arrived, progress.since) = (arrived, world.now);
+                (progress.arrived, progress.since) = (arrived, now);
             }
         }
         while self.next < until {
@@ -100,7 +111,7 @@ impl World {
 }
 
 /// Returns a number that grows with each arrival of a flow, and whether the flow has begun.
-fn measure(world: &World, slot: FlowKind) -> (u64, bool) {
+pub(crate) fn measure(world: &World, slot: FlowKind) -> (u64, bool) {
     match slot {
         FlowKind::Tcp(number) => {
             let [from, to] = EndId::both(number).map(|end| &world.ends[end]);

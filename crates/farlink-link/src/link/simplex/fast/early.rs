@@ -88,6 +88,16 @@ impl Simplex {
         self.onto = next;
     }
 
+    /// Forwards no packet early.
+    pub fn forward_none_early(&mut self) {
+        (self.early, self.onto) = (EarlyForwarding::Off, LinkId::NONE);
+    }
+
+    /// Admits no packet early.
+    pub fn admit_none_early(&mut self) {
+        self.admitted_early = None;
+    }
+
     /// Returns the direction to which all packets are forwarded early, if any.
     #[inline]
     pub fn forwards_all_early_to(&self) -> Option<LinkId> {
