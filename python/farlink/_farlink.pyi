@@ -188,6 +188,8 @@ def simulate(
     threads: int,
     progress: Progress | None = None,
     done: list[Measures] | None = None,
+    cores: int = 1,
+    notes: list[str | None] | None = None,
 ) -> list[Measures]: ...
 def trajectory(scenario: str, run: int, link: str, step: float, duration: float) -> Columns: ...
 def trace(

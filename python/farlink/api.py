@@ -37,6 +37,7 @@ unknown), finished runs, total of runs.
 """
 
 _MOST_JOBS = 1024
+_MOST_THREADS = 256
 _MOST_ROWS = 10_000_000
 
 
@@ -48,13 +49,14 @@ def run(
     seed: int | None = None,
     runs: int | None = None,
     jobs: int | None = None,
+    threads: int = 1,
     progress: Progress | None = None,
 ) -> Result:
     """Simulate a scenario and return its result.
 
-    Scenario, seed and `runs` determine the result exactly, on any machine and with any `jobs`. In
-    run k every TCP has the same channel (common random numbers), so TCPs can be compared run by
-    run.
+    Scenario, seed and `runs` determine the result exactly, on any machine and with any `jobs` and
+    `threads`. In run k every TCP has the same channel (common random numbers), so TCPs can be
+    compared run by run.
 
     Parameters
     ----------
@@ -74,7 +76,10 @@ def run(
         Independent runs per TCP; 2 and more give confidence intervals. By default 1, or the number
         of the saved result.
     jobs
-        Threads; by default one per processor.
+        Threads for runs beside each other; by default one per processor.
+    threads
+        Threads of one run: the network is divided into as many parts where that pays. `notes` of
+        the result has the parts, or the reason for one part.
     progress
         Called now and then during the runs.
 
@@ -95,20 +100,25 @@ def run(
     """
     where = source.find(scenario)
     count = whole("runs", runs if runs is not None else (where.runs or 1), resultfile.MOST_RUNS)
-    threads = whole("jobs", jobs if jobs is not None else (os.cpu_count() or 1), _MOST_JOBS)
+    workers = whole("jobs", jobs if jobs is not None else (os.cpu_count() or 1), _MOST_JOBS)
+    cores = whole("threads", threads, _MOST_THREADS)
     if progress is not None and not callable(progress):
         raise ScenarioError(f"progress is {text_of(progress)}; give a function or nothing")
     texts = where.resolve(_names(tcp), source.changes(overrides, seed))
     work = [(text, range(count)) for text in texts.values()]
     started = time.perf_counter()
     done: list[Measures] = []
+    notes: list[str | None] = []
     try:
-        measures = _farlink.simulate(work, threads, progress, done)
+        measures = _farlink.simulate(work, workers, progress, done, cores, notes)
     except KeyboardInterrupt as stop:
         if not done:
             raise
         raise Interrupted(_result(texts, done, started), count) from stop
-    return _result(texts, measures, started)
+    result = _result(texts, measures, started)
+    if cores > 1:
+        result.notes = {name: note for name, note in zip(texts, notes, strict=True) if note}
+    return result
 
 
 def _result(texts: Mapping[str, str], measures: "list[Measures]", started: float) -> Result:

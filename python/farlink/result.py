@@ -48,6 +48,8 @@ class Result:
         self._rows: dict[str, Sequence[Row]] = {}
         self._traces: dict[tuple[str, int], Trace] = {}
         self._snaplens: dict[tuple[str, int], int | None] = {}
+        self.notes: dict[str, str] = {}
+        """Parts of the network by TCP, or the reason for one part, of runs with `threads`."""
 
     @classmethod
     def of_runs(

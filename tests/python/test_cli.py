@@ -178,6 +178,7 @@ BAD = [
     (["run", "TMP/bare.json"], "TMP/bare.json: a damaged result: no usable 'scenarios'"),
     (["run", "SMALL", "--runs", "0"], "runs is 0; write 1 to 1000000"),
     (["run", "SMALL", "--jobs", "-1"], "jobs is -1; write 1 to 1024"),
+    (["run", "SMALL", "--threads", "0"], "threads is 0; write 1 to 256"),
     (
         ["run", "SMALL", "--tcp", "sack,,reno"],
         "--tcp sack,,reno: a name is empty; write --tcp reno,sack",

@@ -210,10 +210,11 @@ fn registry() -> String {
 /// Runs parts, each a resolved scenario with its run numbers, and returns the measures of each
 /// part. The first runs of all parts start first, then the second runs, and so on. If the call
 /// raises (Ctrl-C), `done` gets the first n runs of every part, where n is the number of runs that
-/// all parts have finished.
+/// all parts have finished. Each of `threads` runs at a time takes up to `cores` threads, and
+/// `notes` gets a sentence about the threads of the first run of every part.
 #[pyfunction]
-#[pyo3(signature = (parts, threads, progress=None, done=None))]
-#[allow(clippy::needless_pass_by_value)]
+#[pyo3(signature = (parts, threads, progress=None, done=None, cores=1, notes=None))]
+#[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)]
 fn simulate(
     py: Python<'_>,
     // Borrowed, because a scenario can contain traces of megabytes.
@@ -221,10 +222,13 @@ fn simulate(
     threads: usize,
     progress: Option<Py<PyAny>>,
     done: Option<Bound<'_, PyList>>,
+    cores: usize,
+    notes: Option<Bound<'_, PyList>>,
 ) -> PyResult<Vec<Measures>> {
     let jobs = Jobs::new(py, parts)?;
     let before = Mutex::new(Vec::new());
     let known: Vec<OnceLock<Known>> = (0..jobs.parts()).map(|_| OnceLock::new()).collect();
+    let said: Vec<OnceLock<String>> = (0..jobs.parts()).map(|_| OnceLock::new()).collect();
     let outcomes = watch(py, jobs.len(), progress.as_ref(), |monitor, dog| {
         let (list, places) = jobs.list();
         let keep = |number: usize, outcome: Outcome| {
@@ -236,7 +240,15 @@ fn simulate(
             .iter()
             .any(|(scenario, _)| control::uses_python(scenario))
         {
+            let note = || "one part, because a class in Python runs in it".to_owned();
+            said.iter().for_each(|said| drop(said.set(note())));
             run_in_order(&list, monitor, dog, keep)
+        } else if cores > 1 {
+            let size = ((threads / cores).max(1), cores);
+            farlink_sim::run_each_parallel(&list, size, monitor, |number, outcome, cores| {
+                said[places[number]].get_or_init(|| cores.to_string());
+                keep(number, outcome)
+            })
         } else {
             farlink_sim::run_each(&list, threads, monitor, keep)
         };
@@ -259,6 +271,11 @@ fn simulate(
             parts.filter_map(|(known, rows)| Some(Measures::new(known.into_inner()?, rows)));
         parts.collect::<Vec<_>>()
     };
+    if let Some(notes) = notes {
+        for said in said {
+            notes.append(said.into_inner())?;
+        }
+    }
     match (outcomes, done) {
         (Ok(rows), _) => Ok(measures(rows)),
         (Err(error), Some(done)) => {

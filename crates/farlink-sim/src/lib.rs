@@ -52,6 +52,8 @@ pub use live::{ChangeError, LinkReport, Live, MAX_QUEUE, Refused};
 pub use metrics::{Combine, Kind, Metric, Scope, metrics};
 pub use monitor::{Monitor, RunError};
 pub use numbers::Group;
+#[cfg(feature = "threads")]
+pub use parallel::{Cores, run_each_parallel, run_parallel};
 pub use probe::{
     Column, Holds, Piece, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes,
     frame_kinds, limits, quantities, reasons, traces,
@@ -59,8 +61,6 @@ pub use probe::{
 #[cfg(feature = "quic")]
 pub use quic::config as quic_config;
 pub use run::{Outcome, Trace, TraceOptions, run, trace, trace_into};
-#[cfg(feature = "threads")]
-pub use parallel::{Cores, run_parallel};
 #[cfg(feature = "threads")]
 pub use run::{run_all, run_each};
 pub use sample::{Asked, MAX_PACKETS, Sample, SampleError, sample_channel};

@@ -171,6 +171,19 @@ pub fn run_each<T: Send + Sync>(
     monitor: &Monitor,
     keep: impl Fn(usize, Outcome) -> T + Sync,
 ) -> (Vec<T>, Option<RunError>) {
+    each(jobs, threads, monitor, |number, scenario, k| {
+        run(scenario, k, monitor).map(|outcome| keep(number, outcome))
+    })
+}
+
+/// Does `work` for the number, the scenario and the run of each job, like [`run_each`].
+#[cfg(feature = "threads")]
+pub(crate) fn each<T: Send + Sync>(
+    jobs: &[(&Expanded, u64)],
+    threads: usize,
+    monitor: &Monitor,
+    work: impl Fn(usize, &Expanded, u64) -> Result<T, RunError> + Sync,
+) -> (Vec<T>, Option<RunError>) {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads.clamp(1, jobs.len().max(1)))
         .build();
@@ -190,7 +203,7 @@ pub fn run_each<T: Send + Sync>(
             let (Some(&(scenario, k)), Some(slot)) = (jobs.get(number), results.get(number)) else {
                 break;
             };
-            let result = run(scenario, k, monitor).map(|outcome| keep(number, outcome));
+            let result = work(number, scenario, k);
             if result.is_err() {
                 failed.store(true, Ordering::Relaxed);
             }

@@ -18,6 +18,7 @@ _ONCE: dict[str, tuple[str, Callable[[str], Any]]] = {
     "--seed": ("seed", int),
     "--runs": ("runs", int),
     "--jobs": ("jobs", int),
+    "--threads": ("threads", int),
     "--json": ("json_file", Path),
     "--out": ("out", Path),
     "--snaplen": ("snaplen", int),

@@ -42,6 +42,9 @@ def run(
         int | None,
         declare("--jobs", "Threads, and processes that draw; by default one per processor.", "N"),
     ] = None,
+    threads: Annotated[
+        int, declare("--threads", "Threads of one run of a large network; by default 1.", "N")
+    ] = 1,
     json_file: Annotated[
         Path | None, declare("--json", "Write the result here; - is standard output.", "FILE")
     ] = None,
@@ -70,6 +73,7 @@ def run(
         seed=seed,
         runs=runs,
         jobs=jobs,
+        threads=threads,
         json_file=json_file,
         out=out,
         packets=packets,

@@ -34,6 +34,7 @@ def simulate(
     seed: int | None = None,
     runs: int | None = None,
     jobs: int | None = None,
+    threads: int = 1,
     json_file: Path | None = None,
     out: Path | None = None,
     packets: bool = False,
@@ -78,6 +79,7 @@ def simulate(
                 seed=seed,
                 runs=runs,
                 jobs=jobs,
+                threads=threads,
                 progress=watch,
             )
     except Interrupted as stop:
@@ -251,6 +253,8 @@ def _table(result: "Result") -> None:
     show(result, text.console(sys.stdout))
     for name in result.tcp:
         _own_keys(name, result.scenario(name)["tcp"])
+    for name, note in result.notes.items():
+        text.line(f"threads of {name}: {note}")
 
 
 def _story(result: "Result", most: int) -> None:

@@ -90,7 +90,9 @@ impl Graph {
     /// Returns nodes by their distance from a remote one of them. Components follow each other.
     fn by_distance(&self, members: &[usize]) -> Vec<usize> {
         let mut is_open = vec![false; self.nodes.len()];
-        members.iter().for_each(|&node| is_open[node] = true);
+        for &node in members {
+            is_open[node] = true;
+        }
         let mut probe = is_open.clone();
         let mut order = Vec::with_capacity(members.len());
         for &start in members {
@@ -103,7 +105,9 @@ impl Graph {
                 let mut found = Vec::new();
                 self.search(start, &mut probe, &mut found);
                 start = found.last().copied().unwrap_or(start);
-                found.iter().for_each(|&node| probe[node] = true);
+                for node in found {
+                    probe[node] = true;
+                }
             }
             self.search(start, &mut is_open, &mut order);
         }

@@ -17,4 +17,4 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use run::{Cores, run_parallel};
+pub use run::{Cores, run_each_parallel, run_parallel};

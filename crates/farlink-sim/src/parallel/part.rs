@@ -265,12 +265,7 @@ impl Part {
     }
 
     /// Takes a snapshot of the sender at which a packet arrives, if it has one.
-    fn note_arrival(
-        &mut self,
-        event: Event,
-        link: LinkId,
-        packet: Option<PacketId>,
-    ) {
+    fn note_arrival(&mut self, event: Event, link: LinkId, packet: Option<PacketId>) {
         let Some(packet) = packet else {
             return;
         };

@@ -5,7 +5,6 @@
 //! at which the parts have nearly equal work.
 
 use super::cut::Graph;
-use crate::log;
 use crate::scenario::{App, Expanded};
 use crate::world::{FlowKind, World};
 use farlink_tcp::Interval;
@@ -44,11 +43,16 @@ pub(crate) fn obstacle(scenario: &Expanded) -> Option<&'static str> {
         flows.flat_map(|flow| [&flow.sender, &flow.receiver])
     };
     let rules = [
-        (log::is_on(), "the log of the engine is on"),
-        (scenario.has_python_classes(), "a class in Python runs in it"),
+        (
+            scenario.has_python_classes(),
+            "a class in Python runs in it",
+        ),
         (!scenario.agents.is_empty(), "it has agents"),
         (!scenario.handoffs.is_empty(), "a host moves"),
-        (directions().any(|spec| spec.mtu.is_some()), "a link has an MTU"),
+        (
+            directions().any(|spec| spec.mtu.is_some()),
+            "a link has an MTU",
+        ),
         (
             scenario.flows.iter().any(|flow| flow.subflow.is_some()),
             "a connection has several paths",
@@ -59,7 +63,10 @@ pub(crate) fn obstacle(scenario: &Expanded) -> Option<&'static str> {
         ),
         (
             !scenario.route_changes.is_empty()
-                && scenario.flows.iter().any(|flow| matches!(flow.app, App::Udp(_))),
+                && scenario
+                    .flows
+                    .iter()
+                    .any(|flow| matches!(flow.app, App::Udp(_))),
             "routes change under datagrams",
         ),
     ];
@@ -147,7 +154,10 @@ pub(super) fn plan(
         }
         let plan = divide(world, &work, &mut sets, parts);
         let is_even = plan.largest * parts as f64 <= UNEVEN;
-        if best.as_ref().is_none_or(|best| plan.largest < best.largest * 0.95) {
+        if best
+            .as_ref()
+            .is_none_or(|best| plan.largest < best.largest * 0.95)
+        {
             best = Some(plan);
         }
         if is_even {

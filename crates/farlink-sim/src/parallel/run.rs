@@ -7,15 +7,17 @@ use super::plan::{self, Plan};
 use super::rounds::{Quit, Shared, lock};
 use crate::app::Side;
 use crate::build::build;
-use crate::drive::{Drive, MAX_WAITING, drive};
+use crate::drive::{Drive, MAX_WAITING};
 use crate::event_queue::Event;
 use crate::flow::EndId;
+use crate::log;
 use crate::monitor::{Monitor, RunError};
-use crate::run::{Outcome, outcome, run};
+use crate::run::{Outcome, each, outcome, run};
 use crate::scenario::{App, Expanded};
 use crate::world::{FlowKind, World, stall};
 use farlink_tcp::{Instant, Interval, State};
 use farlink_wire::{FlowId, NodeId};
+use std::fmt;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::thread::Thread;
@@ -24,6 +26,8 @@ use std::thread::Thread;
 const CHECK_EVERY: u64 = 64;
 /// Number of events of a round below which threads cost more than they gain.
 const LEAST_EVENTS: u64 = 400;
+/// Number of events of a slice of a run in one part.
+const SLICE: u64 = 1 << 17;
 /// Number of rounds on one thread after rounds with too few events.
 const REST: u64 = 1024;
 
@@ -50,6 +54,25 @@ pub struct Cores {
     pub serial: f64,
     /// Seconds from the start of the first window to the end of the last.
     pub elapsed: f64,
+    /// Nanoseconds of each part in each window on all threads, if there are fewer threads than
+    /// parts. With one part, nanoseconds of each slice of the run.
+    pub times: Vec<Vec<u64>>,
+}
+
+impl fmt::Display for Cores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.reason {
+            Some(reason) => write!(f, "one part, because {reason}"),
+            None => write!(
+                f,
+                "{} parts, {} windows of at most {} ms, {} more on one thread",
+                self.parts,
+                self.rounds,
+                self.lookahead * 1e3,
+                self.serial_rounds
+            ),
+        }
+    }
 }
 
 impl Cores {
@@ -78,6 +101,21 @@ pub fn run_parallel(
     run_with(scenario, number, size, plan::LEAST_GAIN, monitor)
 }
 
+/// Runs jobs like [`crate::run_each`], `workers` at a time, each in up to `threads` parts with a
+/// thread for each part.
+pub fn run_each_parallel<T: Send + Sync>(
+    jobs: &[(&Expanded, u64)],
+    (workers, threads): (usize, usize),
+    monitor: &Monitor,
+    keep: impl Fn(usize, Outcome, Cores) -> T + Sync,
+) -> (Vec<T>, Option<RunError>) {
+    each(jobs, workers, monitor, |job, scenario, number| {
+        let size = (threads, threads);
+        let (outcome, cores) = run_parallel(scenario, number, size, monitor)?;
+        Ok(keep(job, outcome, cores))
+    })
+}
+
 /// Runs in parts if the expected speed-up is at least `least_gain`.
 pub(super) fn run_with(
     scenario: &Expanded,
@@ -86,32 +124,63 @@ pub(super) fn run_with(
     least_gain: f64,
     monitor: &Monitor,
 ) -> Result<(Outcome, Cores), RunError> {
-    let single = |reason: &str| {
-        let outcome = run(scenario, number, monitor)?;
-        Ok((outcome, Cores::single(reason)))
-    };
-    if parts < 2 {
-        return single("one part is requested");
-    }
-    if let Some(reason) = plan::obstacle(scenario) {
-        return single(reason);
+    if log::is_on() {
+        let cores = Cores::single("the log of the engine is on");
+        return Ok((run(scenario, number, monitor)?, cores));
     }
     let mut world = build(scenario, number, monitor)?;
     world.fast_collapse_hops(scenario);
-    let plan = match plan::plan(&world, scenario, parts, least_gain) {
+    let obstacle = match parts {
+        0 | 1 => Some("one part is requested"),
+        _ => plan::obstacle(scenario),
+    };
+    let plan = match obstacle {
+        Some(reason) => Err(reason.to_owned()),
+        None => plan::plan(&world, scenario, parts, least_gain),
+    };
+    let plan = match plan {
         Ok(plan) => plan,
-        Err(reason) => {
-            drive(&mut world, scenario, monitor)?;
-            return Ok((outcome(&world, scenario), Cores::single(reason)));
-        }
+        Err(reason) => return whole(world, scenario, monitor, reason),
     };
     let threads = threads.clamp(1, plan.parts);
     let parts = build_parts(world, scenario, number, &plan, threads, monitor)?;
     match run_parts(parts, scenario, &plan, threads, monitor) {
         Ok(Some((world, cores))) => Ok((outcome(&world, scenario), cores)),
-        Ok(None) => single("its parts affect each other within a window"),
+        Ok(None) => {
+            let mut world = build(scenario, number, monitor)?;
+            world.fast_collapse_hops(scenario);
+            let reason = "its parts affect each other within a window";
+            whole(world, scenario, monitor, reason.to_owned())
+        }
         Err(error) => Err(error),
     }
+}
+
+/// Runs a whole world, for a reason.
+fn whole(
+    mut world: World,
+    scenario: &Expanded,
+    monitor: &Monitor,
+    reason: String,
+) -> Result<(Outcome, Cores), RunError> {
+    let started = std::time::Instant::now();
+    let mut drive = Drive::new(&world, scenario);
+    let mut times = Vec::new();
+    loop {
+        let slice = std::time::Instant::now();
+        let is_over = drive.advance(&mut world, scenario, monitor, SLICE)?;
+        times.push(vec![slice.elapsed().as_nanos() as u64]);
+        if is_over {
+            break;
+        }
+    }
+    drive.finish(&mut world);
+    let cores = Cores {
+        elapsed: started.elapsed().as_secs_f64(),
+        times,
+        ..Cores::single(reason)
+    };
+    Ok((outcome(&world, scenario), cores))
 }
 
 /// Builds all parts. The first gets `world`.
@@ -310,12 +379,13 @@ impl Control<'_> {
         }
         self.shared.advance(until, self.others);
         let worked = self.shared.worked.iter();
-        let (mut all, mut most) = (0, 0);
-        for nanos in worked.map(|nanos| nanos.load(Ordering::Relaxed)) {
-            (all, most) = (all + nanos, nanos.max(most));
-        }
-        self.cores.work += all as f64 / 1e9;
+        let times: Vec<_> = worked.map(|nanos| nanos.load(Ordering::Relaxed)).collect();
+        let most = times.iter().max().copied().unwrap_or(0);
+        self.cores.work += times.iter().sum::<u64>() as f64 / 1e9;
         self.cores.critical += most as f64 / 1e9;
+        if self.cores.threads < self.cores.parts {
+            self.cores.times.push(times);
+        }
         self.cores.rounds += 1;
         if self.is_broken() || self.is_over() {
             return Some(Ended::Broken);
@@ -358,9 +428,8 @@ impl Control<'_> {
     /// Returns whether a part differs from a whole world, or its packets fill the memory. A run in
     /// one part then reports the link.
     fn is_broken(&self) -> bool {
-        let is_broken = |part: &Part| {
-            part.is_broken || part.world.packets.count() > MAX_WAITING as usize
-        };
+        let is_broken =
+            |part: &Part| part.is_broken || part.world.packets.count() > MAX_WAITING as usize;
         self.shared.has_failed() || self.shared.parts.iter().any(|part| is_broken(&lock(part)))
     }
 
@@ -483,6 +552,5 @@ fn serial_events(parts: &mut [MutexGuard<'_, Part>], until: Instant) -> bool {
 /// Returns whether all flows are complete and all connections are closed.
 fn is_over(parts: &mut [MutexGuard<'_, Part>]) -> bool {
     let unfinished = |part: &MutexGuard<'_, Part>| part.world.completion.unfinished;
-    parts.iter().all(|part| unfinished(part) == 0)
-        && parts.iter_mut().all(|part| part.is_settled())
+    parts.iter().all(|part| unfinished(part) == 0) && parts.iter_mut().all(|part| part.is_settled())
 }

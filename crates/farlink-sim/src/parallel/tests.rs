@@ -43,3 +43,156 @@ fn random_trees_are_equal_in_parts() {
     assert!(divided > 60 && rounds > 5_000, "{divided} {rounds}");
     assert!(broken < 10, "{broken}");
 }
+
+/// Random torus of routers, with hosts, later routes, and flows.
+struct Mesh {
+    stream: Stream,
+    rows: u64,
+    columns: u64,
+    text: String,
+}
+
+impl Mesh {
+    fn below(&mut self, n: u64) -> u64 {
+        self.stream.next_u64() % n
+    }
+
+    fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.stream.next_u64() as usize % of.len()]
+    }
+
+    fn node(&self, row: u64, column: u64) -> u64 {
+        (row % self.rows) * self.columns + column % self.columns
+    }
+
+    fn add_head(&mut self) {
+        self.text = match self.below(3) {
+            0 => "max_duration = \"30 s\"\n".to_owned(),
+            _ => format!("duration = \"{} ms\"\n", 300 + self.below(3_000)),
+        };
+        let tcp = self.pick(&["sack", "sack", "cubic", "reno", "bbr", "peach"]);
+        let _ = write!(self.text, "[tcp]\nvariant = \"{tcp}\"\n");
+        let more = self.pick(&["", "", "gro = \"1 ms\"\n", "receive_window = \"16 KiB\"\n"]);
+        self.text += more;
+    }
+
+    fn add_links(&mut self) {
+        let delay = self.pick(&["2 ms", "5 ms", "30 ms"]);
+        for at in 0..self.rows * self.columns {
+            let (row, column) = (at / self.columns, at % self.columns);
+            for next in [self.node(row, column + 1), self.node(row + 1, column)] {
+                let more = self.pick(&[
+                    "",
+                    "",
+                    "",
+                    ", queue = { packets = 4 }",
+                    ", channel = { loss = 0.02 }",
+                    ", channel = { corrupt = 0.01, duplicate = 0.02 }",
+                    ", channel = { jitter = { distribution = \"uniform\", mean = \"4 ms\", spread = \"3 ms\" } }",
+                    ", channel = { reorder = { probability = 0.1, delay = \"5 ms\" } }",
+                    ", queue = { packets = 40 }, discipline = { method = \"codel\" }",
+                    ", background = [{ load = \"1 Mbit/s\" }]",
+                ]);
+                let rate = self.pick(&["2 Mbit/s", "10 Mbit/s", "1 Gbit/s"]);
+                let _ = write!(
+                    self.text,
+                    "[[links]]\nbetween = [\"n{at}\", \"n{next}\"]\n\
+                     down = {{ rate = \"{rate}\", delay = \"{delay}\"{more} }}\n"
+                );
+            }
+        }
+    }
+
+    fn add_hosts(&mut self) {
+        for host in 0..self.below(4) {
+            let at = self.below(self.rows * self.columns);
+            let more = self.pick(&[
+                "",
+                "",
+                "half_duplex = true\n",
+                "arq = { protocol = \"lapb\" }\n",
+            ]);
+            let _ = write!(
+                self.text,
+                "[[links]]\nbetween = [\"n{at}\", \"h{host}\"]\n{more}\
+                 down = {{ rate = \"10 Mbit/s\", delay = \"1 ms\" }}\n\
+                 [[flows]]\nname = \"h{host}\"\nfrom = \"h{host}\"\nto = \"n0\"\nsize = \"30 kB\"\n"
+            );
+        }
+    }
+
+    fn add_routes(&mut self) {
+        for _ in 0..self.below(3) {
+            let (row, column) = (self.below(self.rows), self.below(self.columns));
+            let [at, to, via] =
+                [(0, 0), (1, 0), (0, 1)].map(|(more, right)| self.node(row + more, column + right));
+            let start = 1 + self.below(400);
+            let _ = write!(
+                self.text,
+                "[[routes]]\nat = \"n{at}\"\nto = \"n{to}\"\nvia = \"n{via}\"\n\
+                 start = \"{start} ms\"\n"
+            );
+        }
+    }
+
+    fn add_flows(&mut self) {
+        let count = self.rows * self.columns;
+        for flow in 0..2 + self.below(12) {
+            let from = self.below(count);
+            let to = (from + 1 + self.below(count - 1)) % count;
+            let app = self.pick(&[
+                "size = \"60 kB\"",
+                "size = \"300 kB\"",
+                "size = \"1 kB\"",
+                "size = \"2 MB\"",
+                "size = \"40 kB\"\nreverse = \"10 kB\"",
+                "app = \"bulk\"\nduration = \"900 ms\"",
+                "app = \"bulk\"\nduration = \"100 ms\"",
+                "app = \"cbr\"\nrate = \"2 Mbit/s\"\npacket = \"700 B\"\nduration = \"1 s\"",
+                "app = \"xtp\"\nrate = \"2 Mbit/s\"\nsize = \"100 kB\"\nsreq_every = 1",
+                "app = \"http\"\npages = 2",
+            ]);
+            let start = self.below(50);
+            let _ = write!(
+                self.text,
+                "[[flows]]\nname = \"f{flow}\"\nfrom = \"n{from}\"\nto = \"n{to}\"\n{app}\n\
+                 start = \"{start} ms\"\n"
+            );
+        }
+    }
+}
+
+fn mesh(number: u64) -> String {
+    let mut stream = Streams::new(number, 0).stream("mesh");
+    let (rows, columns) = (3 + stream.next_u64() % 2, 3 + stream.next_u64() % 3);
+    let mut mesh = Mesh {
+        stream,
+        rows,
+        columns,
+        text: String::new(),
+    };
+    mesh.add_head();
+    mesh.add_links();
+    mesh.add_hosts();
+    mesh.add_routes();
+    mesh.add_flows();
+    mesh.text
+}
+
+#[test]
+fn random_meshes_are_equal_in_parts() {
+    let (mut valid, mut divided, mut rounds, mut broken) = (0, 0, 0, 0);
+    for number in 0..100 {
+        let text = mesh(number);
+        let Some(scenario) = expanded(&text) else {
+            continue; // The random choices contradict each other.
+        };
+        valid += 1;
+        let cores = compare(&text, &scenario, &[(2, 2), (5, 3)]).unwrap();
+        divided += u32::from(cores.parts > 1);
+        rounds += cores.rounds;
+        broken += u32::from(cores.reason.is_some_and(|why| why.contains("affect")));
+    }
+    assert!(valid > 60 && divided > 40, "{divided} of {valid}");
+    assert!(rounds > 2_000 && broken < 5, "{rounds} {broken}");
+}
