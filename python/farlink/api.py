@@ -105,10 +105,18 @@ def run(
     if progress is not None and not callable(progress):
         raise ScenarioError(f"progress is {text_of(progress)}; give a function or nothing")
     texts = where.resolve(_names(tcp), source.changes(overrides, seed))
+    return _simulate(texts, count, (workers, cores), progress)
+
+
+def _simulate(
+    texts: Mapping[str, str], count: int, size: tuple[int, int], progress: Progress | None
+) -> Result:
+    """Simulate resolved scenarios by TCP, on threads for several runs and for one."""
     work = [(text, range(count)) for text in texts.values()]
     started = time.perf_counter()
     done: list[Measures] = []
     notes: list[str | None] = []
+    workers, cores = size
     try:
         measures = _farlink.simulate(work, workers, progress, done, cores, notes)
     except KeyboardInterrupt as stop:

@@ -228,30 +228,16 @@ fn simulate(
     let jobs = Jobs::new(py, parts)?;
     let before = Mutex::new(Vec::new());
     let known: Vec<OnceLock<Known>> = (0..jobs.parts()).map(|_| OnceLock::new()).collect();
-    let said: Vec<OnceLock<String>> = (0..jobs.parts()).map(|_| OnceLock::new()).collect();
+    let notes_by_part: Vec<OnceLock<String>> = known.iter().map(|_| OnceLock::new()).collect();
     let outcomes = watch(py, jobs.len(), progress.as_ref(), |monitor, dog| {
         let (list, places) = jobs.list();
-        let keep = |number: usize, outcome: Outcome| {
+        let keep = |number: usize, outcome: Outcome, note: Option<String>| {
             let (scenario, run) = list[number];
             known[places[number]].get_or_init(|| Known::of(scenario, &outcome));
+            notes_by_part[places[number]].get_or_init(|| note.unwrap_or_default());
             Row::of(run, &outcome)
         };
-        let (rows, error) = if list
-            .iter()
-            .any(|(scenario, _)| control::uses_python(scenario))
-        {
-            let note = || "one part, because a class in Python runs in it".to_owned();
-            said.iter().for_each(|said| drop(said.set(note())));
-            run_in_order(&list, monitor, dog, keep)
-        } else if cores > 1 {
-            let size = ((threads / cores).max(1), cores);
-            farlink_sim::run_each_parallel(&list, size, monitor, |number, outcome, cores| {
-                said[places[number]].get_or_init(|| cores.to_string());
-                keep(number, outcome)
-            })
-        } else {
-            farlink_sim::run_each(&list, threads, monitor, keep)
-        };
+        let (rows, error) = run_list(&list, (threads, cores), monitor, dog, keep);
         match error {
             None => Ok(jobs.by_part(rows, &places)),
             Some(error) => {
@@ -272,8 +258,8 @@ fn simulate(
         parts.collect::<Vec<_>>()
     };
     if let Some(notes) = notes {
-        for said in said {
-            notes.append(said.into_inner())?;
+        for note in notes_by_part {
+            notes.append(note.into_inner())?;
         }
     }
     match (outcomes, done) {
@@ -287,6 +273,31 @@ fn simulate(
         }
         (Err(error), None) => Err(error),
     }
+}
+
+/// Runs all runs of a list, `threads` at a time or each on `cores` threads. `keep` also gets a
+/// sentence about the threads of a run on several.
+fn run_list<T: Send + Sync>(
+    list: &[(&Expanded, u64)],
+    (threads, cores): (usize, usize),
+    monitor: &Monitor,
+    dog: &Arc<Watchdog>,
+    keep: impl Fn(usize, Outcome, Option<String>) -> T + Sync,
+) -> (Vec<T>, Option<RunError>) {
+    if list.iter().any(|run| control::uses_python(run.0)) {
+        let note = || "one part, because a class in Python runs in it".to_owned();
+        let keep = |number, outcome| keep(number, outcome, Some(note()));
+        return run_in_order(list, monitor, dog, keep);
+    }
+    if cores > 1 {
+        let size = ((threads / cores).max(1), cores);
+        return farlink_sim::run_each_parallel(list, size, monitor, |number, outcome, cores| {
+            keep(number, outcome, Some(cores.to_string()))
+        });
+    }
+    farlink_sim::run_each(list, threads, monitor, |number, outcome| {
+        keep(number, outcome, None)
+    })
 }
 
 /// Runs scenarios one after another on this thread. Threads would only wait for each other's GIL.

@@ -53,8 +53,7 @@ def simulate(
     draws = plot or figure is not None
     _check(table_format, pcap=pcap, snaplen=snaplen, plot=draws, size=figure_size, fonts=fonts)
     _check_packets(out, packets=packets, figure=figure, story=story)
-    json_to_stdout = _is_json_to_stdout(json_file)
-    _check_printed(quiet, json_to_stdout, out, story, phases)
+    json_to_stdout = _check_printed(quiet, json_file, out, story, phases)
     when = _interval(phases, scenario, tcp, changes)
     contents: _Contents = {
         "phases": when if out is not None else None,
@@ -66,7 +65,6 @@ def simulate(
         "snaplen": (snaplen or 0) if pcap else None,
         "jobs": jobs if jobs is not None else (os.cpu_count() or 1),
     }
-    # All options are checked before the first run starts.
     directory = _directory(scenario, out, needed=draws or pcap)
     imports = _import_plots() if draws and contents["jobs"] > 1 else None
     stopped: Interrupted | None = None
@@ -183,19 +181,21 @@ def _check_packets(
 
 def _check_printed(
     quiet: bool,
-    json_to_stdout: bool,
+    json_file: Path | None,
     out: Path | None,
     story: int | None,
     phases: str | None,
-) -> None:
-    """Check that no option asks for printed lines beside an option that omits them."""
+) -> bool:
+    """Return whether the result goes to standard output, and check the options that print."""
+    json_to_stdout = _is_json_to_stdout(json_file)
     if not quiet and not json_to_stdout:
-        return
+        return False
     other = "--quiet" if quiet else "--json -"
     if story is not None:
         raise ScenarioError(f"--story prints nothing beside {other}; leave one of them out")
     if phases is not None and out is None:
         raise ScenarioError(f"--phases has no effect beside {other}; add --out DIR")
+    return json_to_stdout
 
 
 def _write(

@@ -50,9 +50,9 @@ impl Graph {
             }
             let near = parts / 2;
             let share = near as f64 / parts as f64;
-            let (one, other) = self.halve(&members, share);
-            open.push((one, first, near));
-            open.push((other, first + near, parts - near));
+            let (lower, upper) = self.halve(&members, share);
+            open.push((lower, first, near));
+            open.push((upper, first + near, parts - near));
         }
         part_of
     }
@@ -102,10 +102,10 @@ impl Graph {
             // The last node of a search is remote. Two searches find a more remote one.
             let mut start = start;
             for _ in 0..2 {
-                let mut found = Vec::new();
-                self.search(start, &mut probe, &mut found);
-                start = found.last().copied().unwrap_or(start);
-                for node in found {
+                let mut order = Vec::new();
+                self.search(start, &mut probe, &mut order);
+                start = order.last().copied().unwrap_or(start);
+                for node in order {
                     probe[node] = true;
                 }
             }
