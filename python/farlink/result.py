@@ -243,15 +243,22 @@ class Result:
         rows = [row for row in self.rows("results") if row["tcp"] == self.tcp[0]]
         return [str(row["flow"]) for row in rows if not _is_udp(row)]
 
+    def connections(self) -> list[str]:
+        """Return the names of the flows over TCP without further subflows of a connection."""
+        rows = [row for row in self.rows("results") if row["tcp"] == self.tcp[0]]
+        return [
+            str(row["flow"]) for row in rows if not _is_udp(row) and not _is_further_subflow(row)
+        ]
+
     @property
     def goodput_to_add(self) -> str:
         """Name of the goodput metric that can be summed over TCP flows.
 
-        With several flows the metric is `goodput_over_run`, because goodputs over each flow's own
-        duration do not add up to the throughput of the path.
+        With several connections the metric is `goodput_over_run`, because goodputs over each
+        flow's own duration do not add up to the throughput of the path.
         """
         known = self.rows("results")[0]["metrics"]
-        several = len(self.tcp_flows()) > 1
+        several = len(self.connections()) > 1
         return "goodput_over_run" if several and "goodput_over_run" in known else "goodput"
 
     def difference(self, metric: str, a: str, b: str, *, udp: bool | None = None) -> Estimate:
@@ -747,6 +754,15 @@ def _is_udp(row: Row) -> bool:
     """Return whether a row of flow metrics belongs to a flow of datagrams."""
     name = "datagrams_sent"
     return name in row["metrics"] and any(v is not None for v in values_of(row, name))
+
+
+def _is_further_subflow(row: Row) -> bool:
+    """Return whether a row belongs to a subflow of a connection that another row has."""
+    carried, goodput = (
+        name in row["metrics"] and any(v is not None for v in values_of(row, name))
+        for name in ("subflow_bytes", "goodput_over_run")
+    )
+    return carried and not goodput
 
 
 def _summed(rows: Sequence[Row], metric: str) -> list[float]:

@@ -48,16 +48,13 @@ impl Run<'_> {
         let place = |name: &str| METRICS.iter().position(|metric| metric.name == name);
         let (which, datagrams) = (place(measure)?, place("datagrams_sent")?);
         let of = |values: &Values, which: usize| values.iter().nth(which)?;
-        let over_tcp: Vec<_> = self
+        let shares: Vec<f64> = self
             .flows
             .iter()
             .filter(|values| of(values, datagrams).is_none())
-            .collect();
-        let shares: Vec<f64> = over_tcp
-            .iter()
             .filter_map(|values| of(values, which))
             .collect();
-        (over_tcp.len() > 1).then(|| jain(&shares)).flatten()
+        (shares.len() > 1).then(|| jain(&shares)).flatten()
     }
 }
 

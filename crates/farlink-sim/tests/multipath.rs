@@ -128,6 +128,26 @@ fn a_backup_path_is_used_only_when_the_other_fails() {
     assert!(of(&done, "reinjected_bytes") > 0.0);
 }
 
+/// A run ends with its connection, also if the handshake of an unused backup takes longer; and the
+/// backup has no share in the numbers of the connection.
+#[test]
+fn an_unused_backup_changes_no_number_of_the_connection() {
+    let fast = link("40 Mbit/s", "5 ms", "");
+    let slow = link("2 Mbit/s", "300 ms", "");
+    let text = two_paths([&fast, &slow], "size = \"500 kB\"", "")
+        .replace("to = \"client-b\" }", "to = \"client-b\", backup = true }");
+    let done = result(&text);
+    assert!(of(&done, "duration") < 0.3);
+    // The run lasts until the reset that answers the backup's SYN-ACK has arrived: two round trips.
+    let whole = of(&done, "bytes_delivered") * 8.0 / of(&done, "goodput_over_run");
+    assert!(whole < 1.3, "{whole} s");
+    let backup = &done["flows"][1]["metrics"];
+    for none in ["duration", "goodput_over_run", "completed", "limited_handshake"] {
+        assert!(backup[none].is_null(), "{none}");
+    }
+    assert!(done["metrics"]["jain"].is_null());
+}
+
 /// The redundant scheduler loses only what both paths lose: an outage of one path is no wait for the
 /// data, and an outage of both is.
 #[test]

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["State", "SweepResult", "SweepStopped", "asked_of", "sweep", "sweep_plan"]
 
+_GOODPUT = ("flow", "goodput")
 _USUAL = ("goodput", "duration", "segments_retransmitted", "timeouts", "rtt_mean")
 """Default measures of a sweep's table, without those that its runs lack."""
 
@@ -115,8 +116,11 @@ class SweepResult:
         """Names of the measures of `frame`."""
         if asked := asked_of(self.plan):
             return asked
-        layout = self._numbers[self.plan.points[0].key].layout
-        several = sum(scope == "flow" and name == "goodput" for scope, _, name in layout) > 1
+        numbers = self._numbers[self.plan.points[0].key]
+        layout = numbers.layout
+        # Further subflows of a connection have no goodput.
+        goodputs = [i for i, (scope, _, name) in enumerate(layout) if (scope, name) == _GOODPUT]
+        several = sum(bool(np.isfinite(numbers.values[:, i]).any()) for i in goodputs) > 1  # noqa: PD011
         usual = [
             "goodput_over_run" if entry == "goodput" and several else entry for entry in _USUAL
         ]

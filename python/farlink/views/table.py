@@ -181,10 +181,12 @@ def _notes(result: "Result", busiest: tuple[str, str]) -> list[str]:
 
 def _of_flows(result: "Result") -> list[str]:
     """Return a note on how the values of several flows are combined in a row."""
-    over_udp, over_tcp = len(result.udp_flows()), len(result.tcp_flows())
+    over_udp, over_tcp = len(result.udp_flows()), len(result.connections())
     count = over_udp + over_tcp
+    subflows = len(result.tcp_flows()) - over_tcp
+    paths = [] if subflows == 0 else ["counts are summed over subflows, and RTTs averaged"]
     if count == 1:
-        return []
+        return paths
     which = f" ({over_udp} of datagrams)" if 0 < over_udp < count else ""
     lines = []
     if over_tcp > 1:
@@ -198,7 +200,7 @@ def _of_flows(result: "Result") -> list[str]:
             "lost is of all datagrams together, delays and jitter are means over the flows"
         )
     lines = [f"{count} flows{which}{': ' if lines else ''}{'; '.join(lines)}"]
-    return lines + (_fairness(result) if over_tcp > 1 else [])
+    return lines + paths + (_fairness(result) if over_tcp > 1 else [])
 
 
 def _fairness(result: "Result") -> list[str]:

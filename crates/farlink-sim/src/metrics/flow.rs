@@ -24,7 +24,7 @@ measures! { FLOW: OfFlow;
     "bytes_delivered" "B" Size Sum |f| Some(f.delivered() as f64),
         "application bytes delivered in order at the receiving end; for datagrams the bytes that \
         arrived";
-    "completed" "" Flag Mean |f| Some(f64::from(u8::from(f.completed()))),
+    "completed" "" Flag Mean |f| f.is_whole().then(|| f64::from(u8::from(f.completed()))),
         "1 if all data was delivered, else 0; for bulk flows 1, for datagrams 1 if all were sent";
     "reverse_goodput" "bit/s" Rate Sum |f| f.reverse_goodput(),
         "goodput of the bytes in the other direction; none without reverse data";
@@ -73,7 +73,7 @@ measures! { FLOW: OfFlow;
     "fair_share" "" Ratio Mean |f| Some(f.goodput()? / f.mean_goodput?),
         "goodput over the mean goodput of all flows of the run: 1 is an equal share; the value for \
         flows of one TCP beside those of another is the other's friendliness; none with one flow";
-    "goodput_over_run" "bit/s" Rate Sum |f| Some(f.delivered() as f64 * 8.0 / f.run),
+    "goodput_over_run" "bit/s" Rate Sum |f| f.goodput_over_run(),
         "bytes_delivered times 8 over the simulated time of the whole run; the values of all flows \
         add up to the data that their paths carried, while a goodput is over its flow's own \
         duration";
@@ -175,7 +175,7 @@ measures! { FLOW: OfFlow;
     "subflow_bytes" "B" Size Sum |f| f.subflow().map(|_| f.delivered_to_end() as f64),
         "bytes that a subflow of a connection over several paths delivered in order, with those \
         that another subflow delivered too; goodput, duration, bytes_delivered and completed of the \
-        first subflow are those of the connection, and the others have no goodput";
+        first subflow are those of the connection, and the others have no goodput and no duration";
     "data_buffer_max" "B" Size Mean |f| f.connection().map(|c| c.reassembly.buffered_max as f64),
         "most bytes that waited at the receiving end of a connection over several paths for earlier \
         data of another subflow; subflow reordering is not included";
@@ -294,8 +294,14 @@ impl<'a> Flow<'a> {
         }
     }
 
+    fn goodput_over_run(&self) -> Option<f64> {
+        self.is_whole()
+            .then(|| self.delivered() as f64 * 8.0 / self.run)
+    }
+
     fn duration(&self) -> Option<f64> {
         match &self.own {
+            _ if !self.is_whole() => None,
             Own::Tcp(tcp) => tcp.started.then(|| tcp.duration(tcp.to)),
             Own::Udp(udp, now, _) => (udp.source.sent > 0).then(|| udp_duration(udp, *now)),
             Own::Xtp(xtp, now) => {
@@ -305,6 +311,11 @@ impl<'a> Flow<'a> {
             }
             Own::Quic(quic, now) => quic.duration(*now),
         }
+    }
+
+    /// Returns whether the flow is a connection, and not a further subflow of one.
+    fn is_whole(&self) -> bool {
+        self.multipath.is_none_or(|(_, path)| path == 0)
     }
 
     /// Returns the subflow's connection and path.
@@ -423,7 +434,12 @@ impl<'a> Flow<'a> {
             .map(|tcp| seconds(tcp.times.phases[phase as usize]))
     }
 
+    /// Returns the share of time for which `limit` held. A subflow that has carried nothing, such as
+    /// an unused backup, has none.
     fn limited(&self, limit: Limit) -> Option<f64> {
+        if self.multipath.is_some() && self.delivered_to_end() == 0 {
+            return None;
+        }
         let limits = self.tcp()?.times.limits;
         share(limits[limit as usize], limits.iter().sum())
     }
