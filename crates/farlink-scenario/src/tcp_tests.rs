@@ -495,6 +495,13 @@ fn the_timer_of_the_study_has_its_printed_values() {
 }
 
 #[test]
+fn go_back_n_times_every_segment_without_karn() {
+    let text = "variant = \"tcp-rfc\"\nkarn = false\nsampling = \"every-segment\"\nrepeat_all = \
+                true\ndup_acks_halve = true";
+    assert_eq!(error_of(text, &[]), "fine");
+}
+
+#[test]
 fn bad_values_of_the_timer_have_an_exact_message() {
     for (tcp, message) in [
         (
@@ -514,7 +521,19 @@ fn bad_values_of_the_timer_have_an_exact_message() {
         (
             "karn = false\nsampling = \"every-segment\"",
             "tcp.karn = false times one segment from when it first left; write sampling = \
-             \"one-per-rtt\"",
+             \"one-per-rtt\", or recovery = \"go-back-n\"",
+        ),
+        (
+            "repeat_all = true",
+            "tcp.repeat_all would be ignored; it needs recovery = \"go-back-n\"",
+        ),
+        (
+            "dup_acks_halve = true",
+            "tcp.dup_acks_halve would be ignored; it needs recovery = \"go-back-n\"",
+        ),
+        (
+            "variant = \"rfc793\"\ndup_acks_halve = true",
+            "tcp.dup_acks_halve would be ignored; it needs the congestion control \"reno\"",
         ),
         (
             "rto_srtt_initial = \"1 s\"",

@@ -196,9 +196,10 @@ fn samples(config: &Config) -> Result<(), Problem> {
                     transmission it is of; write timestamps = false";
         return fault("karn", message);
     }
-    if !rto.karn && rto.sampling == Sampling::EverySegment {
+    let go_back_n = matches!(config.recovery, Recovery::GoBackN { .. });
+    if !rto.karn && rto.sampling == Sampling::EverySegment && !go_back_n {
         let message = "= false times one segment from when it first left; write sampling = \
-                    \"one-per-rtt\"";
+                    \"one-per-rtt\", or recovery = \"go-back-n\"";
         return fault("karn", message);
     }
     if let Some(first) = first_timeout(rto).filter(|&first| first != rto.initial) {

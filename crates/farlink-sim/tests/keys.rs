@@ -190,6 +190,8 @@ const KEYS: &[Key] = &[
     ("rto_granularity", &[("rto_min", "1 ms")], &["700 ms"]),
     ("backoff", &[], &["none"]),
     ("ack_ends_backoff", &[], &["true"]),
+    ("repeat_all", &[], &["true"]),
+    ("dup_acks_halve", &[], &["true"]),
     ("thin_linear_timeouts", &[], &["true"]),
     ("sampling", &[], &["every-segment"]),
     ("rtt_from_sack", &[], &["true"]),

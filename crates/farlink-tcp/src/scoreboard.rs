@@ -192,6 +192,18 @@ impl Scoreboard {
         self.segments.iter().filter(|s| s.is_again())
     }
 
+    /// Returns the send times of the segments that an ACK of all data before `to` covers, without
+    /// the last one and without those excluded from samples.
+    pub(crate) fn covered(&self, to: Offset) -> impl Iterator<Item = Instant> + '_ {
+        let next = self.segments.iter().skip(1);
+        self.segments
+            .iter()
+            .zip(next)
+            .take_while(move |(_, next)| next.end() <= to)
+            .filter(|(segment, _)| !segment.is(SACKED | EVER_RETX))
+            .map(|(segment, _)| segment.at)
+    }
+
     /// Records new data sent at `now`.
     #[inline(always)] // called for each segment sent
     pub(crate) fn sent(&mut self, len: u32, now: Instant) {
@@ -635,13 +647,20 @@ impl Scoreboard {
     /// Records a retransmission of the segment at index `i`.
     pub(crate) fn sent_again(&mut self, i: usize, now: Instant) {
         let s = &mut self.segments[i];
+        s.state |= EVER_RETX;
+        s.at = now;
+        self.repeated(i, now);
+    }
+
+    /// Records a retransmission of the segment at index `i`, which is timed from its first
+    /// transmission.
+    pub(crate) fn repeated(&mut self, i: usize, now: Instant) {
+        let s = &mut self.segments[i];
         // A tail loss probe may resend a SACKed segment, which the pipe does not count.
         if !s.is(RETX | SACKED) {
             self.retransmitted += u64::from(s.len);
             s.state |= RETX;
         }
-        s.state |= EVER_RETX;
-        s.at = now;
         let end = s.end();
         if let Some(order) = &mut self.order {
             order.sent(now, end, self.first + i as u64);

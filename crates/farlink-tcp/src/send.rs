@@ -236,6 +236,11 @@ impl Sender {
         recorder: &mut Recorder,
     ) -> (u64, Acked, Option<Interval>) {
         let in_flight = self.flight.board.flight();
+        if self.recovery.times_first() {
+            for at in self.flight.board.covered(to) {
+                self.flight.rtt.sample(at, now);
+            }
+        }
         let (acked, sent) = self.flight.acknowledge(now, to, echoed);
         self.buffer.release(to);
         let sample = sent.map(|at| self.sample(now, at, recorder));
@@ -275,7 +280,11 @@ impl Sender {
 
     fn on_sent(&mut self, now: Instant, chunk: &Chunk, index: Option<usize>) {
         if let Some(i) = index {
-            self.flight.board.sent_again(i, now);
+            if self.recovery.times_first() {
+                self.flight.board.repeated(i, now);
+            } else {
+                self.flight.board.sent_again(i, now);
+            }
             let space = u64::from(chunk.len + u32::from(chunk.syn) + u32::from(chunk.fin));
             let detection = self.flight.config().undo;
             let range = (chunk.start, chunk.start + space);

@@ -54,7 +54,7 @@ pub static VARIANTS: &[Variant] = &[
         summary: "time-outs and go-back-N only, no congestion control, no out-of-order buffer",
         source: "RFC 793 (1981)",
         config: || Config {
-            recovery: Recovery::GoBackN,
+            recovery: Recovery::GO_BACK_N,
             congestion: Control::new(&Unlimited::ALGORITHM),
             rto: RtoConfig {
                 algorithm: RtoAlgorithm::Rfc793 {
@@ -77,7 +77,7 @@ pub static VARIANTS: &[Variant] = &[
                   each time-out",
         source: "Leung 1998, 2.2.1: her \"TCP RFC\"",
         config: || Config {
-            recovery: Recovery::GoBackN,
+            recovery: Recovery::GO_BACK_N,
             congestion: reno().with("mss_over_8", Setting::Flag(true)),
             window: WindowConfig {
                 initial: InitialWindow::Segments(1),

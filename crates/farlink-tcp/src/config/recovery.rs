@@ -6,7 +6,13 @@ use crate::time::Interval;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Recovery {
     /// RFC 793: time-outs only; a time-out retransmits everything from SND.UNA.
-    GoBackN,
+    GoBackN {
+        /// Sends all outstanding segments again at once at a time-out, regardless of cwnd. If
+        /// false, cwnd limits these retransmissions, and an ACK that covers them saves them.
+        repeat_all: bool,
+        /// Sets ssthresh to half of the window at each duplicate ACK (leung1998, 2.2.1).
+        dup_acks_halve: bool,
+    },
     /// 4.3BSD-Tahoe (Jacobson 1988): fast retransmit, then slow start from one segment, with
     /// SND.NXT back at SND.UNA.
     Tahoe,
@@ -56,6 +62,12 @@ pub enum Recovery {
 }
 
 impl Recovery {
+    /// RFC 793: time-outs alone, and retransmissions within cwnd.
+    pub const GO_BACK_N: Self = Self::GoBackN {
+        repeat_all: false,
+        dup_acks_halve: false,
+    };
+
     /// RFC 6675 without PRR and RACK.
     pub const SACK: Self = Self::Sack {
         rescue: true,

@@ -33,8 +33,8 @@ pub struct RtoConfig {
     /// zero does not round. Unlike with `tick`, samples and timers stay exact.
     pub round: Interval,
     /// Karn's algorithm (Karn and Partridge 1987): retransmitted segments give no sample. If false,
-    /// a timed segment is measured from its first transmission. Effective only with
-    /// [`Sampling::OnePerRtt`] and without timestamps.
+    /// a timed segment is measured from its first transmission. Effective only without timestamps,
+    /// and with [`Sampling::OnePerRtt`] or [`Recovery::GoBackN`](super::Recovery::GoBackN).
     pub karn: bool,
     /// SRTT and deviation before the first sample. The first sample then updates them like any
     /// other. If `None`, the first sample sets them.

@@ -52,6 +52,10 @@ pub trait CongestionControl: Any + Printable + Send {
     /// Handles a duplicate ACK, in recovery or not.
     fn on_dup_ack(&mut self, _cx: &Context<'_>) {}
 
+    /// Sets ssthresh to `threshold` bytes at a duplicate ACK that counts as a loss. cwnd does not
+    /// change.
+    fn lower_ssthresh(&mut self, _threshold: u64) {}
+
     /// Reduces the window when recovery detects a loss by duplicate ACKs or SACK; once per window
     /// of data.
     fn on_loss(&mut self, cx: &Context<'_>, loss: &Loss);

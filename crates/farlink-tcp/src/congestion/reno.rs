@@ -135,6 +135,10 @@ impl CongestionControl for Reno {
         self.counting.on_reduction();
     }
 
+    fn lower_ssthresh(&mut self, threshold: u64) {
+        self.ssthresh = threshold;
+    }
+
     fn raise_ssthresh(&mut self, least: u64) {
         self.ssthresh = self.ssthresh.max(least);
     }

@@ -38,7 +38,7 @@ const RECOVERIES: &[Word] = &[
 impl Field for Recovery {
     fn value(&self) -> Value {
         Value::Choice(match self {
-            Self::GoBackN => "go-back-n",
+            Self::GoBackN { .. } => "go-back-n",
             Self::Tahoe => "tahoe",
             Self::Reno => "reno",
             Self::Vegas { .. } => "vegas",
@@ -62,7 +62,7 @@ impl Field for Recovery {
             exit: NewRenoExit::FlightSize,
         };
         match value {
-            Value::Choice("go-back-n") => Self::GoBackN,
+            Value::Choice("go-back-n") => Self::GO_BACK_N,
             Value::Choice("tahoe") => Self::Tahoe,
             Value::Choice("reno") => Self::Reno,
             Value::Choice("vegas") => Self::Vegas {
@@ -180,11 +180,20 @@ fn tlp(config: &mut Config) -> Option<&mut TlpConfig> {
     rack(config)?.tlp.as_mut()
 }
 
+const GO_BACK_N: &str = "recovery = \"go-back-n\"";
 const NEWRENO: &str = "recovery = \"newreno\" or \"newreno-impatient\"";
 pub(super) const SACK: &str = "recovery = \"sack\"";
 const RACK: &str = "rack = true";
 const TLP: &str = "tlp = true";
 const FINE: &str = "recovery = \"vegas\" or \"snack\"";
+
+const HALVES: Idle = Idle {
+    counts: |c| {
+        let reno = c.congestion.algorithm().name == "reno";
+        !matches!(c.recovery, Recovery::GoBackN { .. }) || reno
+    },
+    needs: "the congestion control \"reno\"",
+};
 
 const EXIT: Idle = Idle {
     counts: |c| {
@@ -197,7 +206,7 @@ const EXIT: Idle = Idle {
 
 const DUPACKS: Idle = Idle {
     counts: |c| match c.recovery {
-        Recovery::GoBackN => false,
+        Recovery::GoBackN { .. } => false,
         Recovery::Snack { .. } => c.limited_transmit,
         _ => true,
     },
@@ -226,7 +235,7 @@ const PRR: Idle = Idle {
 const ONCE: Idle = Idle {
     counts: |c| {
         let reduces = congestion::uses_input(&c.congestion, Input::FlightAtTimeout);
-        let lasts = !matches!(c.recovery, Recovery::GoBackN | Recovery::Tahoe);
+        let lasts = !matches!(c.recovery, Recovery::GoBackN { .. } | Recovery::Tahoe);
         coarse_timeout(c) && reduces && (c.ecn.mode != EcnMode::Off || lasts)
     },
     needs: "a time-out that sets the threshold to a part of what is in flight, which \"none\", bbr \
@@ -264,6 +273,19 @@ keys! {
             };
         };
     };
+    /// Sends all outstanding segments again at once at a time-out, regardless of cwnd, although the
+    /// peer may have received some of them (leung1998, 2.2.1). If false, cwnd limits these
+    /// retransmissions, and segments that an ACK covers meanwhile are not sent again.
+    repeat_all: Kind::Flag => (|c| match &mut c.recovery {
+        Recovery::GoBackN { repeat_all, .. } => Some(repeat_all),
+        _ => None,
+    }), needs GO_BACK_N, idle super::window::WINDOW;
+    /// Sets the slow-start threshold to half of the window, at least two segments, at each
+    /// duplicate ACK; cwnd does not change (leung1998, 2.2.1). Acts with `congestion = "reno"`.
+    dup_acks_halve: Kind::Flag => (|c| match &mut c.recovery {
+        Recovery::GoBackN { dup_acks_halve, .. } => Some(dup_acks_halve),
+        _ => None,
+    }), needs GO_BACK_N, idle HALVES;
     /// Rule that keeps the duplicate ACKs of a go-back-N from starting another fast retransmit (RFC
     /// 6582). "timestamp" needs the timestamps option.
     careful: Kind::Choice(CAREFUL) => (|c| match &mut c.recovery {

@@ -97,7 +97,7 @@ fn start(config: &mut Config) -> Option<&mut (Interval, Interval)> {
 }
 
 const FAST: Idle = Idle {
-    counts: |c| !matches!(c.recovery, Recovery::GoBackN | Recovery::Tahoe),
+    counts: |c| !matches!(c.recovery, Recovery::GoBackN { .. } | Recovery::Tahoe),
     needs: "a recovery with fast retransmit, which \"go-back-n\" has not and which in \"tahoe\" \
             always restarts the timer",
 };
@@ -125,8 +125,9 @@ keys! {
     /// Time added to each RTO computed from samples, after backoff (FreeBSD: 200 ms).
     rto_slop: MINUTE => [rto.slop];
     /// Karn's algorithm: a retransmitted segment gives no RTT sample. If false, a timed segment is
-    /// measured from its first transmission. `karn = false` needs `sampling = "one-per-rtt"`, and
-    /// no timestamps.
+    /// measured from its first transmission. `karn = false` needs `sampling = "one-per-rtt"` or
+    /// `recovery = "go-back-n"`, and no timestamps. With "every-segment" each of the segments that
+    /// an ACK covers then gives a sample.
     karn: Kind::Flag => [rto.karn];
     /// SRTT before the first sample. The first sample updates it like any other sample. The first
     /// RTO is `rto_srtt_initial` + `rto_k` `rto_dev_initial`; `rto_dev_initial` is required too.

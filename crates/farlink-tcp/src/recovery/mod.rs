@@ -20,7 +20,7 @@ mod tahoe;
 mod undo;
 pub(crate) mod vegas;
 
-use crate::config::{Careful, Config, NewRenoExit, Recovery};
+use crate::config::{Careful, Config, NewRenoExit, Recovery, Sampling};
 use crate::flight::{Flight, context};
 use crate::key;
 use crate::record::{Record, Recorder};
@@ -39,7 +39,13 @@ pub(crate) use undo::duplicate_report;
 /// Loss-recovery algorithm with its own state.
 #[derive(Debug)]
 pub(crate) enum LossRecovery {
-    GoBackN,
+    /// Settings as in [`Recovery::GoBackN`].
+    GoBackN {
+        repeat_all: bool,
+        dup_acks_halve: bool,
+        /// Set if every segment is timed from its first transmission (no Karn's algorithm).
+        times_first: bool,
+    },
     Tahoe,
     Reno,
     NewReno(NewReno),
@@ -59,7 +65,14 @@ pub(crate) struct BeforeAck {
 impl LossRecovery {
     pub(crate) fn new(config: &Config) -> Self {
         match config.recovery {
-            Recovery::GoBackN => Self::GoBackN,
+            Recovery::GoBackN {
+                repeat_all,
+                dup_acks_halve,
+            } => Self::GoBackN {
+                repeat_all,
+                dup_acks_halve,
+                times_first: !config.rto.karn && config.rto.sampling == Sampling::EverySegment,
+            },
             Recovery::Tahoe => Self::Tahoe,
             Recovery::Reno => Self::Reno,
             Recovery::NewReno {
@@ -117,11 +130,27 @@ impl LossRecovery {
         matches!(self, Self::Snack)
     }
 
-    /// Returns whether lost data is sent regardless of the window. A SNACK named this data, so it
-    /// is not in the network and the peer waits for it. After a time-out the window applies.
+    /// Returns whether lost data is sent regardless of the window: with `repeat_all`, or because a
+    /// SNACK named this data, so that the peer waits for it. After a time-out the window applies
+    /// to SNACK.
     #[inline]
     pub(crate) fn sends_lost_at_once(&self, flight: &Flight) -> bool {
-        self.uses_snack() && !flight.loss.after_timeout
+        match self {
+            Self::GoBackN { repeat_all, .. } => *repeat_all,
+            _ => self.uses_snack() && !flight.loss.after_timeout,
+        }
+    }
+
+    /// Returns whether every segment is timed from its first transmission.
+    #[inline]
+    pub(crate) fn times_first(&self) -> bool {
+        matches!(
+            self,
+            Self::GoBackN {
+                times_first: true,
+                ..
+            }
+        )
     }
 
     #[inline]
@@ -243,7 +272,14 @@ impl LossRecovery {
         let cx = context!(flight, now, flight.board.flight());
         flight.cc.on_dup_ack(&cx);
         match self {
-            Self::GoBackN => {}
+            Self::GoBackN { dup_acks_halve, .. } => {
+                if *dup_acks_halve {
+                    let window = flight.at_most_window(flight.cwnd());
+                    flight
+                        .cc
+                        .lower_ssthresh((window / 2).max(2 * u64::from(flight.mss)));
+                }
+            }
             Self::Tahoe => tahoe::on_dup_ack(flight, now, recorder),
             Self::Reno => reno::on_dup_ack(flight, now, recorder),
             Self::Vegas | Self::Snack => vegas::on_dup_ack(flight, now, recorder),
@@ -307,7 +343,7 @@ impl LossRecovery {
         recorder: &mut Recorder,
     ) -> bool {
         match self {
-            Self::GoBackN | Self::Tahoe => {}
+            Self::GoBackN { .. } | Self::Tahoe => {}
             Self::Reno | Self::Vegas => {
                 reno::on_recovery_ack(flight, now, recorder);
             }
