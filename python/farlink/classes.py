@@ -2,7 +2,7 @@
 
 A class takes the place of a link's ``discipline`` or of a flow's ``source``::
 
-    fl.run("geo-omueti2007", overrides={"links.0.down.discipline": "drop.py:Law(limit=20)"})
+    fl.run("geo-omueti2007", overrides={"links.satellite.down.discipline": "drop.py:Law(limit=20)"})
 """
 
 import json
@@ -126,6 +126,11 @@ _REGISTERED: set[tuple[str, str, str]] = set()
 
 
 def _register(cls: type, entry: Mapping[str, Any], base: type) -> None:
+    if base is TrafficSource and getattr(cls, "messages", None) is TrafficSource.messages:
+        raise ScenarioError(
+            f"{entry['file']}: {cls.__name__} has no messages(); yield pairs of a pause in seconds "
+            "and bytes"
+        )
     userclass.refuse_unfit(cls, entry["file"], base)
     key = (entry["class"], entry["file"], entry["python"])
     _farlink.register_class(*key, cls)

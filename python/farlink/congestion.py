@@ -222,6 +222,11 @@ def _named(item: str | type, sources: dict[str, str]) -> Named | None:
             raise ScenarioError(f"tcp {item.__name__}: derive it from farlink.CongestionControl")
         file, text = userclass.source_of(item, f"tcp {item.__name__}")
         cls, base, values = item, item.over, {}
+    if base.startswith("quic"):
+        raise ScenarioError(
+            f"tcp {base}+{cls.__name__}: QUIC has the congestion controls of quinn; write "
+            f"{file}:{cls.__name__}, or a TCP in front of the +, such as linux-cubic"
+        )
     if sources.setdefault(cls.__name__, text) != text:
         raise ScenarioError(f"two classes have the name {cls.__name__}; rename one")
     _register(cls, file, text)

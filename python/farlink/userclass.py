@@ -1,6 +1,7 @@
 """Classes that a user writes in Python: reading of their files, and checks of their code."""
 
 import ast
+import difflib
 import dis
 import inspect
 import random as _random
@@ -126,7 +127,8 @@ def own_names(cls: type, base: type) -> set[str]:
 
 
 def refuse_unfit(cls: type, file: str, base: type) -> None:
-    """Refuse hooks that read the clock, wait, or draw random numbers of their own."""
+    """Refuse hooks that `base` lacks, that read the clock or wait, or draw numbers of their own."""
+    _refuse_unknown_hooks(cls, file, base)
     seen: set[types.CodeType] = set()
     todo: list[types.FunctionType] = []
     for own in cls.__mro__[: cls.__mro__.index(base)]:
@@ -143,6 +145,22 @@ def refuse_unfit(cls: type, file: str, base: type) -> None:
                 raise ScenarioError(
                     f"{file}:{line}: {cls.__name__} uses {unfit}, which a second run would not "
                     "repeat; use self.random() and the times that farlink gives"
+                )
+
+
+def _refuse_unknown_hooks(cls: type, file: str, base: type) -> None:
+    """Refuse a method on_... that farlink never calls, because its name is probably a mistake."""
+    hooks = sorted(name for name in dir(base) if name.startswith("on_"))
+    for own in cls.__mro__[: cls.__mro__.index(base)]:
+        for name, value in vars(own).items():
+            if name.startswith("on_") and name not in hooks and callable(value):
+                near = difflib.get_close_matches(name, hooks, 1)
+                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(hooks)}"
+                hint = hint if hooks else "the class has none"
+                line = getattr(getattr(value, "__code__", None), "co_firstlineno", None)
+                at = f"{file}:{line}" if line else file
+                raise ScenarioError(
+                    f"{at}: {cls.__name__}.{name} is no hook of farlink.{base.__name__}; {hint}"
                 )
 
 

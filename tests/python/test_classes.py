@@ -169,6 +169,12 @@ def test_a_wrong_name_says_what_to_write(
         fl.run({**CALL, "flows": [{**CALL["flows"][0]}]}, overrides={path: value})
 
 
+def test_a_source_without_messages_is_refused(tmp_path: Path) -> None:
+    file = write(tmp_path / "calls.py", "class Silent(fl.TrafficSource):\n    pass\n")
+    with pytest.raises(fl.ScenarioError, match=r"calls\.py: Silent has no messages\(\); yield"):
+        fl.run(CALL, overrides={"flows.0.source": f"{file}:Silent"})
+
+
 def test_rate_beside_a_source_is_refused() -> None:
     overrides = {"flows.0.source": f"{EXAMPLES}/video.py:Video", "flows.0.rate": "1 Mbit/s"}
     with pytest.raises(fl.ScenarioError, match=r"flows\[0\].rate would be ignored: the class"):

@@ -151,6 +151,24 @@ def test_advice_starts_from_a_class(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"farlink run geo-bursts --tcp {name}" in capsys.readouterr().out
 
 
+def test_a_method_that_is_no_hook_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import farlink as fl\n\n\nclass Mine(fl.CongestionControl):\n"
+        "    def on_acks(self, event):\n        self.cwnd += 1\n",
+        encoding="utf-8",
+    )
+    message = r"mine\.py:5: Mine\.on_acks is no hook of .*CongestionControl; did you mean on_ack\?"
+    with pytest.raises(fl.ScenarioError, match=message):
+        fl.run("geo-lossy", tcp=f"{file}:Mine")
+
+
+def test_a_class_over_quic_is_refused(tmp_path: Path) -> None:
+    name = write(tmp_path / "mine.py", "pass")
+    with pytest.raises(fl.ScenarioError, match=r"QUIC has the congestion controls of quinn; write"):
+        fl.run("geo-lossy", tcp=f"quic+{name}")
+
+
 @pytest.mark.parametrize(
     ("end", "message"),
     [

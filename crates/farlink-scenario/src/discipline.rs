@@ -24,7 +24,7 @@ use super::units::{Probability, Rate, Size, Time};
 const FORMS: &str = "\"fq-codel\" or { method = \"codel\", target = \"20 ms\" }";
 /// Rest of the message on `method = "python"` without a class.
 const PYTHON: &str = "= \"python\" has no class; name the class in the command: --set \
-                      links.0.down.discipline=drop.py:Dropper";
+                      links.satellite.down.discipline=drop.py:Dropper";
 
 const SHORTEST: Time = Time(Interval::from_micros(1));
 const HOUR: Time = Time(Interval::from_secs(3600));

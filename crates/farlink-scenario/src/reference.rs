@@ -46,7 +46,7 @@ const SECTIONS: &[(&str, &str, &str)] = &[
     (
         "`class = { ... }`, `source = { ... }`",
         "ClassText",
-        "Written by the command from the name of a class: `--set links.0.down.discipline=drop.py:Dropper`. See `docs/learn/queue-and-traffic.md`.",
+        "Written by the command from the name of a class: `--set links.satellite.down.discipline=drop.py:Dropper`. See `docs/learn/queue-and-traffic.md`.",
     ),
     (
         "`classes = [{ ... }]`",

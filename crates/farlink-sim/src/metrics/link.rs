@@ -14,7 +14,8 @@ use farlink_wire::{ById, LinkId, NodeId};
 
 measures! { LINK: OfLink;
     "utilisation" "" Share Apart |l| l.over(l.stats.busy as f64).map(|x| x.min(1.0)),
-        "share of the run in which the transmitter was sending, framing and cross traffic included";
+        "share of the run in which the transmitter was sending, framing and cross traffic included; \
+        the time in which a packet waits for a contact, or for a rate above 0, is part of its sending";
     "throughput" "bit/s" Rate Apart |l| l.over(l.stats.bytes as f64 * 8e9),
         "IP bytes of flows sent, times 8, over the run; compressed headers count as sent";
     "packets" "" Count Apart |l| Some(l.stats.packets as f64),
