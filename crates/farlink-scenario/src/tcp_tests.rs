@@ -558,10 +558,10 @@ fn bad_values_of_the_timer_have_an_exact_message() {
             "unknown key \"cwdn\" in tcp.resume; did you mean \"cwnd\"?",
         ),
         (
-            "variant = \"bbr\"\nresume = { cwnd = \"1 MB\", rtt = \"1 s\" }",
-            "tcp.resume_cwnd would be ignored; it needs a congestion control whose slow start \
-             another rule can end: reno, cubic, westwood, westwood_plus, hybla, adalr, dctcp, \
-             prague, illinois or htcp",
+            "variant = \"peach\"\nresume = { cwnd = \"1 MB\", rtt = \"1 s\" }",
+            "tcp.resume_cwnd would be ignored; it needs a congestion control with a window that \
+             farlink has built in; for peach with control.peach.sudden_start = false, because \
+             Sudden Start opens the window already",
         ),
         (
             "timer = \"jacobson\"\nrto_dev_initial = \"1 s\"",

@@ -391,7 +391,7 @@ fn the_schema_describes_every_key() {
 fn an_override_of_resume_is_refused_for_a_tcp_that_cannot_resume() {
     let table = "{ cwnd = \"1 MB\", rtt = \"1 s\" }";
     for path in ["tcp.resume", "flows.0.tcp.resume"] {
-        let message = fault(GOOD, &[("tcp.variant", "bbr"), (path, table)]);
+        let message = fault(GOOD, &[("tcp.variant", "peach"), (path, table)]);
         assert!(
             message.contains("resume_cwnd would be ignored"),
             "{message}"
@@ -402,7 +402,7 @@ fn an_override_of_resume_is_refused_for_a_tcp_that_cannot_resume() {
         );
     }
     let single = [
-        ("tcp.variant", "bbr"),
+        ("tcp.variant", "peach"),
         ("tcp.resume.cwnd", "1 MB"),
         ("tcp.resume.rtt", "1 s"),
     ];

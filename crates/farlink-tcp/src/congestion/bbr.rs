@@ -15,7 +15,8 @@ use super::metric::metric;
 use super::mix::mix;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
-    RateSample, RateSampled, RecoveryWindow, Setting, Start, UndoReduction, Undone, Word,
+    RateSample, RateSampled, RecoveryWindow, Resumable, Setting, Start, UndoReduction, Undone,
+    Word,
 };
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -274,6 +275,7 @@ impl Bbr {
         extras: Extras {
             undo: access!(Self),
             rate: access!(Self),
+            resume: access!(Self),
             ..Extras::NONE
         },
         build: |control, start| Box::new(Self::new(control, start)),
@@ -700,6 +702,17 @@ impl RateSampled for Bbr {
         if matches!(self.state, State::ProbeBw(_)) {
             self.set_pacing_rate(1.0);
         }
+    }
+}
+
+impl Resumable for Bbr {
+    fn may_jump(&self) -> bool {
+        self.state == State::Startup
+    }
+
+    /// Bounds the window that the end of recovery restores. The model has no threshold.
+    fn limit(&mut self, ssthresh: u64, _grows: bool) {
+        self.prior_cwnd = self.prior_cwnd.min(ssthresh);
     }
 }
 

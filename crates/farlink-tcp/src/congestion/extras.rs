@@ -27,6 +27,8 @@ pub struct Extras {
     pub dummies: Access<dyn DummySegments>,
     /// End of slow start by a rule outside of the controller.
     pub slow_start: Access<dyn EndSlowStart>,
+    /// Careful Resume, for a controller without `slow_start`.
+    pub resume: Access<dyn Resumable>,
 }
 
 impl Extras {
@@ -40,6 +42,7 @@ impl Extras {
         repair: Access::NONE,
         dummies: Access::NONE,
         slow_start: Access::NONE,
+        resume: Access::NONE,
     };
 }
 
@@ -119,6 +122,16 @@ pub trait Repair {
 pub trait EndSlowStart {
     /// Sets cwnd and ssthresh to `window` bytes; congestion avoidance follows.
     fn end_slow_start(&mut self, window: u64);
+}
+
+/// Careful Resume (RFC 9959) of a controller whose slow start no rule can end.
+pub trait Resumable {
+    /// Returns whether the controller's own signal (a delay or a rate) shows no congestion so far.
+    fn may_jump(&self) -> bool;
+
+    /// Sets ssthresh, and bounds windows that the controller would restore. cwnd stays. `grows` is
+    /// set if slow start up to ssthresh follows.
+    fn limit(&mut self, ssthresh: u64, grows: bool);
 }
 
 /// Access to one ability: downcasts a controller to the trait of the ability.
@@ -209,7 +222,7 @@ mod tests {
                         assert_eq!(measured, (there, there), "{} {}", algorithm.name, builder.name);
                     )*};
                 }
-                check!(undo rate losses marks peer_window repair dummies slow_start);
+                check!(undo rate losses marks peer_window repair dummies slow_start resume);
             }
         }
     }

@@ -55,7 +55,7 @@ pub use dctcp::Dctcp;
 pub use dummies::DummySegments;
 pub use extras::{
     Access, EndSlowStart, Extras, LossSampled, MarkCounting, PeerWindow, RateSampled, Repair,
-    UndoReduction,
+    Resumable, UndoReduction,
 };
 pub use hooks::{
     Ack, CongestionControl, Context, Feedback, InForce, Loss, MarkReport, RoundTrip, Undone,
@@ -121,6 +121,14 @@ pub(crate) fn build(config: &Config, mss: u32) -> Box<dyn CongestionControl> {
 /// Returns whether the algorithm can undo a reduction of its window.
 pub fn can_undo(control: &Control) -> bool {
     control.algorithm().extras.undo.is_some()
+}
+
+/// Returns whether the algorithm can follow Careful Resume. Sudden Start probes the same window in
+/// the same round trip by dummy segments.
+pub fn can_resume(control: &Control) -> bool {
+    let extras = &control.algorithm().extras;
+    let sudden = extras.dummies.is_some() && control.flag("sudden_start");
+    extras.slow_start.is_some() || (extras.resume.is_some() && !sudden)
 }
 
 /// Returns whether the algorithm uses the part `input` of [`Config`].

@@ -10,7 +10,7 @@ use super::extras::access;
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, DummySegments, Extras, Input, Loss,
-    Parameter, PeerWindow, Range, RecoveryWindow, Setting, Start, half_flight,
+    Parameter, PeerWindow, Range, RecoveryWindow, Resumable, Setting, Start, half_flight,
 };
 use crate::time::{Instant, Interval};
 use farlink_small::reference;
@@ -131,6 +131,7 @@ impl Peach {
         extras: Extras {
             peer_window: access!(Self),
             dummies: access!(Self),
+            resume: access!(Self),
             ..Extras::NONE
         },
         build: |control, start| Box::new(Self::new(control, start)),
@@ -383,6 +384,17 @@ impl DummySegments for Peach {
         self.stop();
         self.refused = true;
         self.slow_start = true;
+    }
+}
+
+impl Resumable for Peach {
+    fn may_jump(&self) -> bool {
+        true
+    }
+
+    fn limit(&mut self, ssthresh: u64, grows: bool) {
+        self.ssthresh = ssthresh;
+        self.slow_start |= grows;
     }
 }
 

@@ -4,7 +4,7 @@
 //! The method runs beside the controller, and sets its window and threshold. Where TCP differs from
 //! the RFC's packets with numbers, positions of the stream take their place.
 
-use super::{CongestionControl, Context, Extras};
+use super::{CongestionControl, Context, Extras, Resumable};
 use crate::config::{InitialWindow, SavedPath, WindowConfig};
 use crate::record::Mark;
 use crate::seq::Offset;
@@ -67,7 +67,8 @@ pub(crate) struct Delivery {
 impl Resume {
     /// Returns the state that `config` selects, if the controller can follow it.
     pub(crate) fn new(config: &WindowConfig, extras: &Extras) -> Option<Box<Self>> {
-        let saved = config.resume.filter(|_| extras.slow_start.is_some())?;
+        let able = extras.slow_start.is_some() || extras.resume.is_some();
+        let saved = config.resume.filter(|_| able)?;
         Some(Box::new(Self {
             saved,
             initial: config.initial,
@@ -102,7 +103,7 @@ impl Resume {
         ack: &Delivery,
     ) -> Option<Mark> {
         if self.phase == Phase::Reconnaissance {
-            return self.reconnoitre(cc, cx, ack);
+            return self.reconnoitre(cc, extras, cx, ack);
         }
         let hidden = matches!(
             self.phase,
@@ -119,7 +120,7 @@ impl Resume {
                 let jump = self.jump();
                 let late = cx.rtt.min().is_some_and(|rtt| cx.now.since(since) > rtt);
                 let sent = ack.flight_before + cx.mss > jump;
-                if cx.snd_una > first || late || sent {
+                if cx.snd_una > first || late || sent || !may_jump(cc, extras) {
                     return Some(self.validate(cc, cx, ack.flight_before.min(jump)));
                 }
                 set_window(cc, jump); // the jump does not grow
@@ -138,6 +139,18 @@ impl Resume {
                 None
             }
             Phase::Validating { .. } | Phase::Reconnaissance | Phase::Normal => None,
+        }
+    }
+
+    /// Holds the jump, or bounds the window in a retreat, after the controller's rate sample.
+    pub(crate) fn after_sample(&self, cc: &mut dyn CongestionControl) {
+        match self.phase {
+            Phase::Unvalidated { .. } => set_window(cc, self.jump()),
+            Phase::SafeRetreat { bound, .. } => {
+                let window = cc.cwnd().min(bound);
+                set_window(cc, window);
+            }
+            Phase::Reconnaissance | Phase::Validating { .. } | Phase::Normal => {}
         }
     }
 
@@ -170,7 +183,7 @@ impl Resume {
             timed_out: timeout,
         };
         let (window, ssthresh) = (cc.cwnd().min(bound), cc.ssthresh().min(bound));
-        set_threshold(cc, extras, ssthresh);
+        set_threshold(cc, extras, ssthresh, false);
         set_window(cc, window);
         Some(Mark::ResumeSafeRetreat)
     }
@@ -185,13 +198,14 @@ impl Resume {
     fn reconnoitre(
         &mut self,
         cc: &mut dyn CongestionControl,
+        extras: &Extras,
         cx: &Context<'_>,
         ack: &Delivery,
     ) -> Option<Mark> {
         if !ack.cwnd_limited {
             return None; // the application does not need a larger window yet
         }
-        if cc.cwnd() >= self.jump() {
+        if cc.cwnd() >= self.jump() || !may_jump(cc, extras) {
             self.phase = Phase::Normal;
             return Some(Mark::ResumeRefused);
         }
@@ -242,17 +256,24 @@ impl Resume {
     ) -> Mark {
         let pipe = self.pipe.saturating_sub(losses - self.losses);
         let window = cc.cwnd();
-        set_threshold(cc, extras, (pipe / BETA_DIVISOR).max(2 * cx.mss));
+        set_threshold(cc, extras, (pipe / BETA_DIVISOR).max(2 * cx.mss), true);
         set_window(cc, window);
         self.phase = Phase::Normal;
         Mark::ResumeNormal
     }
 }
 
-/// Sets the threshold, and the window with it.
-fn set_threshold(cc: &mut dyn CongestionControl, extras: &Extras, ssthresh: u64) {
+/// Returns whether the controller's own signal shows no congestion.
+fn may_jump(cc: &dyn CongestionControl, extras: &Extras) -> bool {
+    extras.resume.of(cc).is_none_or(Resumable::may_jump)
+}
+
+/// Sets the threshold, and perhaps the window with it. `grows` is set at the end of a retreat.
+fn set_threshold(cc: &mut dyn CongestionControl, extras: &Extras, ssthresh: u64, grows: bool) {
     if let Some(controller) = extras.slow_start.of_mut(cc) {
         controller.end_slow_start(ssthresh);
+    } else if let Some(controller) = extras.resume.of_mut(cc) {
+        controller.limit(ssthresh, grows);
     }
 }
 

@@ -6,7 +6,7 @@ use super::extras::access;
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
-    RecoveryWindow, Setting, Start, UndoReduction, Undone, Word, half_flight,
+    RecoveryWindow, Resumable, Setting, Start, UndoReduction, Undone, Word, half_flight,
 };
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -183,6 +183,7 @@ impl Vegas {
         },
         extras: Extras {
             undo: access!(Self),
+            resume: access!(Self),
             ..Extras::NONE
         },
         build: |control, start| Box::new(Self::new(control, start)),
@@ -393,6 +394,17 @@ impl UndoReduction for Vegas {
             self.last_cut = before.last_cut;
             self.in_avoidance = before.in_avoidance;
         }
+    }
+}
+
+impl Resumable for Vegas {
+    fn may_jump(&self) -> bool {
+        !self.in_avoidance
+    }
+
+    fn limit(&mut self, ssthresh: u64, grows: bool) {
+        self.ssthresh = ssthresh;
+        self.in_avoidance &= !grows;
     }
 }
 

@@ -117,6 +117,12 @@ const ENDS: Idle = Idle {
             westwood_plus, hybla, adalr, dctcp, prague, illinois or htcp",
 };
 
+const RESUMES: Idle = Idle {
+    counts: |c| crate::congestion::can_resume(&c.congestion),
+    needs: "a congestion control with a window that farlink has built in; for peach with \
+            control.peach.sudden_start = false, because Sudden Start opens the window already",
+};
+
 const RELEASED: Idle = Idle {
     counts: |c| {
         let paces_itself = !uses_input(&c.congestion, Input::Pacing)
@@ -188,17 +194,17 @@ keys! {
     /// the window jumps to half of it, and its segments are paced over one RTT. Congestion after the
     /// jump leads to Safe Retreat. "off": no Careful Resume. These four keys may be written as a
     /// table: `resume = { cwnd = "3 MB", rtt = "600 ms", age = "10 min" }`.
-    resume_cwnd: Kind::Or(&[OFF], &Kind::Size(1, 1 << 40)) => [window.resume], idle ENDS;
+    resume_cwnd: Kind::Or(&[OFF], &Kind::Size(1, 1 << 40)) => [window.resume], idle RESUMES;
     /// Least RTT of the earlier connection. There is no jump if the RTT is at most half of it or
     /// above ten times it.
     resume_rtt: Kind::seconds(3_600) => (|c| c.window.resume.as_mut().map(|saved| &mut saved.rtt)),
-        needs RESUME, idle ENDS;
+        needs RESUME, idle RESUMES;
     /// Age of the earlier connection's values at the start of the run.
     resume_age: Kind::seconds(100_000_000) =>
-        (|c| c.window.resume.as_mut().map(|saved| &mut saved.age)), needs RESUME, idle ENDS;
+        (|c| c.window.resume.as_mut().map(|saved| &mut saved.age)), needs RESUME, idle RESUMES;
     /// Age up to which the earlier connection's values are used.
     resume_lifetime: Kind::seconds(100_000_000) =>
-        (|c| c.window.resume.as_mut().map(|saved| &mut saved.lifetime)), needs RESUME, idle ENDS;
+        (|c| c.window.resume.as_mut().map(|saved| &mut saved.lifetime)), needs RESUME, idle RESUMES;
     /// Initial window: segments, or "rfc3390".
     initial_window: Kind::Or(&[RFC3390], &Kind::Count(1, 1_000_000)) => [window.initial],
         idle INITIAL_WINDOW;

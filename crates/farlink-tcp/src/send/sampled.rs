@@ -98,6 +98,11 @@ impl Sender {
         {
             rate.mark_app_limited(flight);
         }
+        if let Some(rare) = &self.flight.rare
+            && let Some(resume) = &rare.resume
+        {
+            resume.after_sample(&mut *self.flight.cc);
+        }
     }
 
     /// Passes the segments marked lost since the last ACK to a controller that asks for them.

@@ -26,6 +26,7 @@ impl Bbr3 {
             rate: access!(Self),
             losses: access!(Self),
             marks: access!(Self),
+            resume: access!(Self),
             ..Extras::NONE
         },
         build: |control, start| Box::new(Self::new(control, start)),

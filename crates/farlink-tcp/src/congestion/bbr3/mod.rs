@@ -15,7 +15,8 @@ mod probe;
 use super::aggregation::{Aggregation, WINDOW_ROUNDS};
 use super::{
     Ack, CongestionControl, Context, Control, Feedback, Loss, LossSampled, LostSegment,
-    MarkCounting, MarkReport, PACED_HEADERS, RateSample, RateSampled, Start, UndoReduction, Undone,
+    MarkCounting, MarkReport, PACED_HEADERS, RateSample, RateSampled, Resumable, Start,
+    UndoReduction, Undone,
 };
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -519,6 +520,17 @@ impl RateSampled for Bbr3 {
             State::ProbeRtt(Some(end)) if cx.now > end => self.leave_probe_rtt(cx),
             _ => {}
         }
+    }
+}
+
+impl Resumable for Bbr3 {
+    fn may_jump(&self) -> bool {
+        self.state == State::Startup
+    }
+
+    /// Bounds the window that the end of recovery restores. The model has no threshold.
+    fn limit(&mut self, ssthresh: u64, _grows: bool) {
+        self.losses.prior_cwnd = self.losses.prior_cwnd.min(ssthresh);
     }
 }
 

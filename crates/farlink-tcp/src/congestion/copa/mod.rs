@@ -16,7 +16,7 @@ use super::metric::metric;
 use super::recent::Recent;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
-    RateSample, RateSampled, RecoveryWindow, Setting, Start, UndoReduction, Undone,
+    RateSample, RateSampled, RecoveryWindow, Resumable, Setting, Start, UndoReduction, Undone,
 };
 use crate::seq::Offset;
 use crate::time::{Interval, NANOS_PER_SEC};
@@ -106,6 +106,7 @@ impl Copa {
         extras: Extras {
             undo: access!(Self),
             rate: access!(Self),
+            resume: access!(Self),
             ..Extras::NONE
         },
         build: |control, start| Box::new(Self::new(control, start)),
@@ -304,6 +305,17 @@ impl UndoReduction for Copa {
         if let Some(state) = self.saved.take() {
             self.state = state;
         }
+    }
+}
+
+impl Resumable for Copa {
+    fn may_jump(&self) -> bool {
+        self.state.slow_start
+    }
+
+    /// Sets ssthresh, which is informational. Copa's target rate ends slow start.
+    fn limit(&mut self, ssthresh: u64, _grows: bool) {
+        self.ssthresh = ssthresh;
     }
 }
 

@@ -15,7 +15,7 @@ use super::fraction::Fraction;
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
-    RecoveryWindow, Setting, Start, UndoReduction, Undone, half_flight,
+    RecoveryWindow, Resumable, Setting, Start, UndoReduction, Undone, half_flight,
 };
 use crate::time::Interval;
 use delay::Delay;
@@ -95,6 +95,7 @@ pub static LEDBAT: Algorithm = Algorithm {
     recovery_window: |_| RecoveryWindow::Ssthresh,
     extras: Extras {
         undo: access!(Ledbat),
+        resume: access!(Ledbat),
         ..Extras::NONE
     },
     build: |control, start| Box::new(Ledbat::new(control, start)),
@@ -106,6 +107,8 @@ struct Ledbat {
     target: Interval,
     gain: f64,
     allowed_increase: u64,
+    /// Set if slow start precedes LEDBAT.
+    starts_slowly: bool,
     /// Set while slow start is on.
     slow_start: bool,
     saved_slow_start: bool,
@@ -121,6 +124,7 @@ impl Ledbat {
             target: control.time("target"),
             gain: control.number("gain"),
             allowed_increase: control.count("allowed_increase").into(),
+            starts_slowly: control.flag("slow_start"),
             slow_start: control.flag("slow_start"),
             saved_slow_start: false,
             counting: AckCounting::new(start.byte_counting),
@@ -128,6 +132,11 @@ impl Ledbat {
             ssthresh: start.ssthresh,
             delay: Delay::new(control.count("current_filter")),
         }
+    }
+
+    /// Returns whether the queueing delay is above half of the target.
+    fn queues(&self) -> bool {
+        self.delay.queueing().is_some_and(|d| d * 2 > self.target)
     }
 
     /// Moves cwnd by `GAIN off_target bytes MSS / cwnd`, with `off_target = (TARGET - delay) /
@@ -171,8 +180,7 @@ impl CongestionControl for Ledbat {
     }
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) {
-        let queued = self.delay.queueing().is_some_and(|d| d * 2 > self.target);
-        self.slow_start &= !queued && self.window.bytes() < self.ssthresh;
+        self.slow_start &= !self.queues() && self.window.bytes() < self.ssthresh;
         if !self.slow_start {
             self.follow_target(cx, ack);
         } else if ack.cwnd_limited {
@@ -227,6 +235,17 @@ impl UndoReduction for Ledbat {
         self.window.set(undone.window);
         self.ssthresh = undone.ssthresh;
         self.slow_start = self.saved_slow_start;
+    }
+}
+
+impl Resumable for Ledbat {
+    fn may_jump(&self) -> bool {
+        !self.queues()
+    }
+
+    fn limit(&mut self, ssthresh: u64, grows: bool) {
+        self.ssthresh = ssthresh;
+        self.slow_start = grows && self.starts_slowly;
     }
 }
 

@@ -6,7 +6,7 @@ use super::super::fraction::Fraction;
 use super::super::metric::metric;
 use super::super::{
     Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
-    RecoveryWindow, Setting, Start, UndoReduction, Undone, half_flight,
+    RecoveryWindow, Resumable, Setting, Start, UndoReduction, Undone, half_flight,
 };
 use super::delay::Delay;
 use super::{FILTER, MIN_CWND};
@@ -87,6 +87,7 @@ pub static LEDBAT_PLUS_PLUS: Algorithm = Algorithm {
     recovery_window: |_| RecoveryWindow::Ssthresh,
     extras: Extras {
         undo: access!(PlusPlus),
+        resume: access!(PlusPlus),
         ..Extras::NONE
     },
     build: |control, start| Box::new(PlusPlus::new(control, start)),
@@ -324,6 +325,19 @@ impl UndoReduction for PlusPlus {
         self.ssthresh = undone.ssthresh;
         if let Some(state) = self.saved.take() {
             self.state = state;
+        }
+    }
+}
+
+impl Resumable for PlusPlus {
+    fn may_jump(&self) -> bool {
+        self.state.phase == Phase::Start
+    }
+
+    fn limit(&mut self, ssthresh: u64, grows: bool) {
+        self.ssthresh = ssthresh;
+        if grows {
+            self.state.phase = Phase::Ramp;
         }
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::RtoConfig;
-use crate::congestion::{ALGORITHMS, Control, Start, lookup};
+use crate::congestion::{ALGORITHMS, Algorithm, Control, Setting, Start, can_resume, lookup};
 use crate::rto::RttEstimator;
 use crate::time::Interval;
 
@@ -97,7 +97,7 @@ impl Driver {
     /// Halves the window as the controller does at a loss.
     fn lose(&mut self, timeout: bool) -> Option<Mark> {
         let half = self.cc.cwnd() / 2;
-        set_threshold(&mut *self.cc, self.extras, half);
+        set_threshold(&mut *self.cc, self.extras, half, false);
         if timeout {
             self.cc.collapse(MSS);
         }
@@ -215,7 +215,7 @@ fn congestion_before_the_jump_ends_the_method() {
     // A threshold that the controller estimated is no congestion, and stays.
     let (mut driver, _) = Driver::jump(saved(), RTT);
     driver.resume.phase = Phase::Reconnaissance;
-    set_threshold(&mut *driver.cc, driver.extras, 8 * MSS);
+    set_threshold(&mut *driver.cc, driver.extras, 8 * MSS, false);
     driver.cc.collapse(10 * MSS);
     let mark = driver.ack(1, Interval::ZERO, 0);
     assert_eq!(mark, Some(Mark::ResumeUnvalidated));
@@ -376,33 +376,116 @@ fn a_retreat_of_a_tiny_pipe_leaves_a_segment() {
     assert_eq!(driver.state(), (1, 2, 100));
 }
 
-/// Each controller whose slow start can end by a rule can follow the method, and no other.
+/// Each controller with a window can follow the method, and none without.
 #[test]
-fn every_controller_with_a_threshold_jumps_and_retreats() {
+fn every_controller_with_a_window_jumps_and_retreats() {
     let config = WindowConfig {
         resume: Some(saved()),
         ..WindowConfig::default()
     };
     for algorithm in ALGORITHMS {
         let resume = Resume::new(&config, &algorithm.extras);
-        let able = algorithm.extras.slow_start.is_some();
+        let able = algorithm.name != "none";
         assert_eq!(resume.is_some(), able, "{}", algorithm.name);
         assert!(Resume::new(&WindowConfig::default(), &algorithm.extras).is_none());
         let Some(resume) = resume else { continue };
-        let (mut driver, _) = Driver::jump(saved(), RTT);
-        driver.resume = *resume;
-        driver.extras = &algorithm.extras;
-        driver.cc = Control::new(algorithm).build(Start {
-            window: 20 * MSS,
-            ssthresh: u64::MAX,
-            ..Start::default()
-        });
+        let mut driver = driver_of(algorithm, *resume);
         assert_eq!(
             driver.ack(1, Interval::ZERO, 0),
             Some(Mark::ResumeUnvalidated)
         );
+        assert_eq!(driver.state().0, JUMP, "{}", algorithm.name);
+        // What a rate sample does to the window ends with the sample.
+        driver.cc.collapse(3 * MSS);
+        driver.resume.after_sample(&mut *driver.cc);
         assert_eq!(driver.state(), (JUMP, u64::MAX, 15), "{}", algorithm.name);
+        let threshold = algorithm.extras.slow_start.is_some();
         assert_eq!(driver.lose(false), Some(Mark::ResumeSafeRetreat));
-        assert_eq!(driver.state(), (7, 7, 15), "{}", algorithm.name);
+        let (window, ssthresh, pipe) = driver.state();
+        assert_eq!((window, pipe), (7, 15), "{}", algorithm.name);
+        assert!(!threshold || ssthresh == 7, "{}", algorithm.name);
+        driver.cc.collapse(30 * MSS);
+        driver.resume.after_sample(&mut *driver.cc);
+        assert_eq!(driver.state().0, 7, "{}", algorithm.name);
     }
+}
+
+/// Returns a driver of `algorithm` before the ACK that jumps.
+fn driver_of(algorithm: &'static Algorithm, resume: Resume) -> Driver {
+    let (mut driver, _) = Driver::jump(saved(), RTT);
+    driver.resume = resume;
+    driver.extras = &algorithm.extras;
+    driver.cc = Control::new(algorithm).build(Start {
+        window: 20 * MSS,
+        ssthresh: u64::MAX,
+        ..Start::default()
+    });
+    driver
+}
+
+/// Sudden Start leaves nothing to resume. Peach without it resumes as Reno does.
+#[test]
+fn peach_resumes_without_sudden_start_only() {
+    for algorithm in ALGORITHMS {
+        let control = Control::new(algorithm);
+        let able = !["none", "peach"].contains(&algorithm.name);
+        assert_eq!(can_resume(&control), able, "{}", algorithm.name);
+    }
+    let peach = Control::new(lookup("peach").expect("an algorithm"));
+    assert!(can_resume(
+        &peach.with("sudden_start", Setting::Flag(false))
+    ));
+}
+
+/// The end of a retreat leads to slow start below ssthresh in each controller that has one, and the
+/// begin does not.
+#[test]
+fn only_the_end_of_a_retreat_leads_to_slow_start() {
+    for (name, key) in [
+        ("vegas", None),
+        ("ledbat", Some(("slow_start", true))),
+        ("ledbat_plus_plus", None),
+        ("peach", Some(("sudden_start", false))),
+    ] {
+        let algorithm = lookup(name).expect("an algorithm");
+        let control = Control::new(algorithm);
+        let control = match key {
+            Some((key, on)) => control.with(key, Setting::Flag(on)),
+            None => control,
+        };
+        let mut cc = control.build(Start {
+            window: 40 * MSS,
+            ssthresh: u64::MAX,
+            ..Start::default()
+        });
+        let rtt = RttEstimator::new(RtoConfig::default());
+        let cx = Context {
+            now: Instant::ZERO + RTT,
+            mss: MSS,
+            flight: 40 * MSS,
+            snd_una: 1,
+            snd_max: 1 + 40 * MSS,
+            rtt: &rtt,
+        };
+        assert!(may_jump(&*cc, &algorithm.extras), "{name}");
+        let sent_at = Instant::ZERO;
+        cc.on_loss(&cx, &crate::congestion::Loss { sent_at });
+        let delays = ["vegas", "ledbat_plus_plus"].contains(&name);
+        assert_eq!(may_jump(&*cc, &algorithm.extras), !delays, "{name}");
+        for grows in [false, true] {
+            cc.collapse(4 * MSS);
+            set_threshold(&mut *cc, &algorithm.extras, 9 * MSS, grows);
+            let state = (cc.cwnd(), cc.ssthresh(), cc.in_slow_start());
+            assert_eq!(state, (4 * MSS, 9 * MSS, grows), "{name}");
+        }
+        cc.collapse(9 * MSS);
+        if name != "ledbat_plus_plus" {
+            assert!(!cc.in_slow_start(), "{name}");
+        }
+    }
+    // LEDBAT has no slow start by default.
+    let ledbat = lookup("ledbat").expect("an algorithm");
+    let mut cc = Control::new(ledbat).build(Start::default());
+    set_threshold(&mut *cc, &ledbat.extras, 9 * MSS, true);
+    assert_eq!((cc.ssthresh(), cc.in_slow_start()), (9 * MSS, false));
 }
