@@ -110,3 +110,32 @@ def test_a_handoff_stops_data_and_acks_together(model: Model) -> None:
         (radio,) = (link for link in links if link["name"] == "radio")
         for way in ("down", "up"):
             assert radio[way]["channel"]["mobile"].get("shared") is shared
+
+
+def test_the_table_of_parameters_has_the_rates_of_the_model(model: Model) -> None:
+    grid: Any = STUDY.registry.tables["table4.1"](model)
+    cells = {row: cell for (row, _), cell in grid.cells.items()}
+    assert cells["rate of the satellite"].equal
+    assert cells["data of a run"].equal
+
+
+def test_rfc_repeats_what_is_outstanding_and_the_backoff_ends_at_an_ack(model: Model) -> None:
+    """2.2.1 repeats all outstanding segments, 1.1 doubles with each consecutive time-out."""
+
+    def tcp(name: str, reading: str = "as chosen") -> Any:  # noqa: ANN401
+        changed = STUDY.model(SimulationCache(runs=2), STUDY.plan.interpretations[reading])
+        return changed.cell(name, **said(changed, "4.7", name, {"plr": 0.06})).scenario["tcp"]
+
+    rfc = tcp("rfc")
+    assert rfc["repeat_all"]
+    assert rfc["dup_acks_halve"]
+    assert (rfc["sampling"], rfc["karn"], rfc["reassembly"]) == ("every-segment", False, True)
+    for name in ("reno", "vegas"):
+        assert tcp(name)["ack_ends_backoff"]
+        assert "ack_ends_backoff" not in tcp(name, "karn-backoff")
+    assert "ack_ends_backoff" not in tcp("reno", "reno-karn-backoff")
+    assert tcp("vegas", "reno-karn-backoff")["ack_ends_backoff"]
+    assert not {"repeat_all", "dup_acks_halve"} & tcp("rfc", "rfc-repeats-missing").keys()
+    # Readings with fitted timers keep the rules under which they were fitted.
+    assert not {"repeat_all", "sampling"} & tcp("rfc", "rfc-go-back-n").keys()
+    assert "ack_ends_backoff" not in tcp("vegas", "vegas-no-backoff")

@@ -205,25 +205,36 @@ def _rfc_drops(scenario: dict[str, Any]) -> None:
         scenario["tcp"].pop("ack_gap_fill", None)
 
 
-@REGISTRY.hook("backoff_ends")
-def _backoff_ends(scenario: dict[str, Any]) -> None:
-    """Reset the RTO backoff of TCP-RFC at any ACK of new data."""
-    if _variant(scenario) == "tcp-rfc":
-        scenario["tcp"]["ack_ends_backoff"] = True
-
-
-@REGISTRY.hook("vegas_backoff_ends")
-def _vegas_backoff_ends(scenario: dict[str, Any]) -> None:
-    """Reset the RTO backoff of Vegas at any ACK of new data."""
-    if _variant(scenario) == "vegas":
-        scenario["tcp"]["ack_ends_backoff"] = True
-
-
-@REGISTRY.hook("reno_backoff_ends")
-def _reno_backoff_ends(scenario: dict[str, Any]) -> None:
-    """Reset the RTO backoff of Reno and Vegas at any ACK of new data."""
+@REGISTRY.hook("karn_backoff")
+def _karn_backoff(scenario: dict[str, Any]) -> None:
+    """Keep the backoff of Reno and Vegas until a segment that was sent once is acknowledged."""
     if _variant(scenario) in ("reno", "vegas"):
-        scenario["tcp"]["ack_ends_backoff"] = True
+        scenario["tcp"].pop("ack_ends_backoff", None)
+
+
+@REGISTRY.hook("reno_karn_backoff")
+def _reno_karn_backoff(scenario: dict[str, Any]) -> None:
+    """Apply `karn_backoff` to Reno alone."""
+    if _variant(scenario) == "reno":
+        _karn_backoff(scenario)
+
+
+@REGISTRY.hook("vegas_karn_backoff")
+def _vegas_karn_backoff(scenario: dict[str, Any]) -> None:
+    """Apply `karn_backoff` to Vegas alone."""
+    if _variant(scenario) == "vegas":
+        _karn_backoff(scenario)
+
+
+@REGISTRY.hook("rfc_repeats_missing")
+def _rfc_repeats_missing(scenario: dict[str, Any]) -> None:
+    """Let TCP-RFC repeat within cwnd what no ACK covers, and time one segment per round trip.
+
+    Duplicate ACKs have no effect.
+    """
+    if _variant(scenario) == "tcp-rfc":
+        for key in ("repeat_all", "dup_acks_halve", "sampling"):
+            scenario["tcp"].pop(key, None)
 
 
 @REGISTRY.hook("vegas_unbound")
@@ -280,6 +291,7 @@ def _rfc_go_back_n(scenario: dict[str, Any]) -> None:
         return
     _rfc_plain(scenario)
     _rfc_drops(scenario)
+    _rfc_repeats_missing(scenario)
     _keep_order(scenario)
     scenario["tcp"] |= {"rto_min": "3 s", "rto_max": "4.5 s"}
     if not _is_mobile(scenario):
@@ -299,6 +311,7 @@ def _vegas_no_backoff(scenario: dict[str, Any]) -> None:
     """Omit the doubling of Vegas's RTO, and acknowledge duplicates of its data at once."""
     if _variant(scenario) == "vegas":
         _duplicates_at_once(scenario)
+        _karn_backoff(scenario)
         scenario["tcp"]["backoff"] = "none"
 
 
@@ -314,6 +327,7 @@ def _vegas_128_kb(scenario: dict[str, Any]) -> None:
 def _reno_short_rto(scenario: dict[str, Any]) -> None:
     """Set Reno's RTO to 2.5 to 5 s, and the Internet's loss of its data to 0.0003."""
     if _variant(scenario) == "reno":
+        _karn_backoff(scenario)
         scenario["tcp"] |= {"rto_min": "2.5 s", "rto_max": "5 s"}
         if not _is_mobile(scenario):
             _link(scenario, "internet")["down"]["channel"]["loss"] = 0.0003
@@ -340,13 +354,6 @@ def _keep_order(scenario: dict[str, Any]) -> None:
     """Keep the order of datagrams in the Internet."""
     for direction in ("down", "up"):
         _link(scenario, "internet")[direction]["channel"]["internet_delay"]["keep_order"] = True
-
-
-@REGISTRY.hook("all_backoff_ends")
-def _all_backoff_ends(scenario: dict[str, Any]) -> None:
-    """End the backoff of every TCP at any ACK of new data."""
-    _backoff_ends(scenario)
-    _reno_backoff_ends(scenario)
 
 
 @REGISTRY.editor("least_rto")
