@@ -258,11 +258,15 @@ def test_the_command_writes_a_scenario(tmp_path: Path, capsys: pytest.CaptureFix
     assert farlink("channels", "paths", "example", *ends, *few) == 0
     assert "light time along the path" in " ".join(capsys.readouterr().out.split())
     assert farlink("run", str(out / "scenario.toml"), "--set", "duration=1s", "--quiet") == 0
+    empty = tmp_path / "empty.tle"
+    empty.write_text("", encoding="ascii")
     for arguments, message in (
         (["walker:550,53"], "write for example walker:550,53,72x22,39"),
+        (["walker:550,53,72x22,72"], "F is 0 to 71"),
         (["walker:550,53,72x22", "--planes", "3"], "--planes is for a file of elements"),
-        (["none.tle"], "give the number of its planes with --planes"),
-        (["none.tle", "--planes", "3"], "no such file"),
+        (["none.tle"], "none.tle: no such file"),
+        ([str(empty)], "empty.tle: give the number of its planes with --planes"),
+        ([str(empty), "--planes", "3"], "empty.tle: no two-line elements in it"),
     ):
         assert (
             farlink("channels", "paths", *arguments, *ends[:4], "--out", str(tmp_path / "b")) == 2

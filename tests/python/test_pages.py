@@ -145,7 +145,7 @@ def test_a_cheap_command_of_a_guide_runs(
 ) -> None:
     write_files(page, folder)
     if any(word.startswith("examples/") for word in words):
-        (folder / "examples").symlink_to(Path(__file__).parents[2] / "examples")
+        (folder / "examples").symlink_to(ROOT / "examples")
     captures = [word for word in words if word.endswith(".pcapng")]
     if captures:
         sets = ["--set", "flows.0.size=60 kB", "--pcap", "--out", "made", "--quiet"]

@@ -32,7 +32,7 @@ pub enum App {
     Bulk,
     /// Pages.
     Http(HttpSpec),
-    /// The same file, repeatedly.
+    /// Repeated transfer of one file.
     Repeat(RepeatSpec),
     /// Messages at a constant rate.
     Stream(StreamSpec),

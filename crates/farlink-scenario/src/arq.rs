@@ -160,7 +160,7 @@ table! {
 pub enum AccessName {
     /// No delay.
     None,
-    /// The same delay for every frame.
+    /// Constant delay of every frame.
     Constant,
     /// Exponential, drawn for each frame.
     Exponential,

@@ -183,7 +183,7 @@ impl Scenario {
     /// Numbers the nodes, and expands counts and TCP configurations.
     ///
     /// # Errors
-    /// The same as [`load`], if the scenario was changed after it was loaded.
+    /// Returns the errors of [`load`] if the scenario was changed after it was loaded.
     pub fn expand(&self) -> Result<Expanded, ScenarioError> {
         expand::expand(self).map_err(|problem| ScenarioError::bare(&problem))
     }

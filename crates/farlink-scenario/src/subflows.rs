@@ -77,6 +77,15 @@ pub(super) fn with_subflows(
             }
             if let Some(variant) = &path.variant {
                 let mut spec = scenario.tcp_of(flow);
+                if let Some(rest) = ["linux-", "freebsd-"]
+                    .iter()
+                    .find_map(|profile| variant.strip_prefix(profile))
+                {
+                    let message = format!(
+                        "= \"{variant}\" has a profile, which is the flow's; write \"{rest}\""
+                    );
+                    return Err(here(fault("variant", message)));
+                }
                 spec.variant = Some(variant.clone());
                 if quic::is(&spec) {
                     return Err(here(fault("variant", "= \"quic\" is no TCP; name a TCP")));
@@ -106,6 +115,15 @@ fn check(
     if !(1..MAX_PATHS).contains(&multipath.paths.len()) {
         let message = format!("needs 1 to {} further paths", MAX_PATHS - 1);
         return Err(Problem::new([Step::from("paths")], message));
+    }
+    for (index, path) in multipath.paths.iter().enumerate() {
+        let before = &multipath.paths[..index];
+        if let Some(name) = &path.name
+            && let Some(other) = before.iter().position(|p| p.name.as_ref() == Some(name))
+        {
+            let message = format!("= \"{name}\" is the name of paths[{other}] too; rename one");
+            return Err(fault("name", message).within(index).within("paths"));
+        }
     }
     if multipath.backup() && multipath.paths.iter().all(PathSpec::backup) {
         let message = "= true for every path leaves none; remove it at one path";

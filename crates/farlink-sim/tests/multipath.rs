@@ -142,7 +142,12 @@ fn an_unused_backup_changes_no_number_of_the_connection() {
     let whole = of(&done, "bytes_delivered") * 8.0 / of(&done, "goodput_over_run");
     assert!(whole < 1.3, "{whole} s");
     let backup = &done["flows"][1]["metrics"];
-    for none in ["duration", "goodput_over_run", "completed", "limited_handshake"] {
+    for none in [
+        "duration",
+        "goodput_over_run",
+        "completed",
+        "limited_handshake",
+    ] {
         assert!(backup[none].is_null(), "{none}");
     }
     assert!(done["metrics"]["jain"].is_null());
@@ -226,6 +231,20 @@ fn what_excludes_several_paths_is_refused() {
                 "to = \"client-b\", variant = \"quic\" }",
             ),
             "quic",
+        ),
+        (
+            text(file, "").replace(
+                "to = \"client-b\" }",
+                "to = \"client-b\", variant = \"linux-bbr\" }",
+            ),
+            "multipath.paths[0].variant = \"linux-bbr\" has a profile, which is the flow's; write \"bbr\"",
+        ),
+        (
+            text(file, "").replace(
+                "{ from = \"server-b\", to = \"client-b\" }",
+                "{ name = \"c\", from = \"server-b\" }, { name = \"c\", to = \"client-b\" }",
+            ),
+            "multipath.paths[1].name = \"c\" is the name of paths[0] too; rename one",
         ),
         (
             text(file, ", backup = true")

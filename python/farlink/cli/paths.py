@@ -151,6 +151,9 @@ def _draw(shell: constellation.Shell, path: constellation.Path, out: Path) -> No
 def _shell(written: str, planes: int | None) -> constellation.Shell:
     match = _WALKER.fullmatch(written)
     if match is not None:
+        if int(match[5] or 0) >= int(match[3]) > 0:
+            most = int(match[3]) - 1
+            raise ScenarioError(f"{written}: F is 0 to {most}, less than the number of planes")
         if planes is not None:
             raise ScenarioError("--planes is for a file of elements; the shell has its planes")
         return constellation.walker(
@@ -165,12 +168,16 @@ def _shell(written: str, planes: int | None) -> constellation.Shell:
         raise ScenarioError(f"{written}: write for example walker:550,53,72x22,39")
     if written == "example":
         return constellation.Shell(orbit.example(), planes or 6, seam=False)
+    content = files.read_text(Path(written))
     if planes is None:
         raise ScenarioError(f"{written}: give the number of its planes with --planes")
-    content = files.read_text(Path(written))
-    if written.endswith(".czml"):
+    if not written.endswith(".czml"):
+        orbit.read_tle(content, written)
+        return constellation.Shell(content, planes)
+    try:
         return constellation.read_czml(content, planes)
-    return constellation.Shell(content, planes)
+    except ScenarioError as error:
+        raise ScenarioError(f"{written}: {str(error).removeprefix('czml: ')}") from error
 
 
 def _place(option: str, written: str) -> orbit.Place:

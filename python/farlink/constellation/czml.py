@@ -209,7 +209,7 @@ def read_czml(text: str, planes: int, *, shift: int = 0, seam: bool = True) -> S
     try:
         packets = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ScenarioError(f"czml: {error}") from error
+        raise ScenarioError(f"czml: no JSON: {error}") from error
     if not isinstance(packets, list) or not packets or not isinstance(packets[0], dict):
         raise ScenarioError("czml: no list of packets")
     if packets[0].get("id") != "document":

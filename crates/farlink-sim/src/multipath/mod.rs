@@ -135,7 +135,7 @@ impl Subflow {
 /// Counters of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
-    /// Bytes written into a subflow after another subflow had them.
+    /// Bytes sent again over a second subflow.
     pub(crate) reinjected: u64,
     /// Number of times at which a subflow had room, and the receive window had none.
     pub(crate) blocked: u64,

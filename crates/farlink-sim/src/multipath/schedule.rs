@@ -99,8 +99,8 @@ pub(crate) fn allowed(paths: &[Path]) -> impl Fn(&Path) -> bool {
     move |path| path.works && (!primary || !path.backup)
 }
 
-/// Returns the allowed subflow with the least smoothed RTT; with `with_room`, of those that could
-/// send now. An equal RTT leaves the order of the paths.
+/// Returns the allowed subflow with the least smoothed RTT. With `with_room` only subflows count that
+/// could send now. Of equal RTTs the first path has precedence.
 fn least_rtt(paths: &[Path], with_room: bool) -> Option<usize> {
     let allowed = allowed(paths);
     (0..paths.len())
