@@ -77,15 +77,7 @@ pub(super) fn with_subflows(
             }
             if let Some(variant) = &path.variant {
                 let mut spec = scenario.tcp_of(flow);
-                if let Some(rest) = ["linux-", "freebsd-"]
-                    .iter()
-                    .find_map(|profile| variant.strip_prefix(profile))
-                {
-                    let message = format!(
-                        "= \"{variant}\" has a profile, which is the flow's; write \"{rest}\""
-                    );
-                    return Err(here(fault("variant", message)));
-                }
+                check_variant(variant).map_err(here)?;
                 spec.variant = Some(variant.clone());
                 if quic::is(&spec) {
                     return Err(here(fault("variant", "= \"quic\" is no TCP; name a TCP")));
@@ -97,6 +89,19 @@ pub(super) fn with_subflows(
         }
     }
     Ok(out)
+}
+
+/// Refuses a TCP of a path with a profile, which belongs to the flow.
+fn check_variant(variant: &str) -> Result<(), Problem> {
+    let mut profiles = ["linux-", "freebsd-"].iter();
+    match profiles.find_map(|profile| variant.strip_prefix(profile)) {
+        None => Ok(()),
+        Some(rest) => {
+            let message =
+                format!("= \"{variant}\" has a profile, which is the flow's; write \"{rest}\"");
+            Err(fault("variant", message))
+        }
+    }
 }
 
 /// Returns a TCP whose segments have room for the DSS option.
