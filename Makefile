@@ -48,7 +48,7 @@ RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -no
 .DEFAULT_GOAL := help
 # A recipe that fails leaves no file that looks finished.
 .DELETE_ON_ERROR:
-.PHONY: help demo docs build build-pgo web test-web engine-wasm check-wasm check-node check-chromium wheels wheels-trial validate test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine check-python
+.PHONY: help demo docs build build-pgo web test-web engine-wasm check-wasm check-node check-chromium wheels wheels-trial validate test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-cores bench-peers bench-emu lock clean check-machine check-python
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -214,6 +214,9 @@ bench: check-machine ## Time, instructions and memory of whole runs, beside a ba
 bench-against: check-machine ## The same cases with the sources of commit BASE, in turns with these
 	@test -n "$(BASE)" || { echo "write what to compare with: make bench-against BASE=commit" >&2; exit 2; }
 	$(PYTHON) tools/bench_against.py $(if $(COUNT),--instructions) $(BASE) $(CASES)
+
+bench-cores: check-machine ## One run on several cores: measured here, computed for up to 64
+	$(CARGO) bench $(LOCKED) -p farlink-sim --bench cores -- $(if $(SCENARIO),$(abspath $(SCENARIO)))
 
 bench-peers: check-machine ## The same cases beside recorded figures of ns-3 and htsim
 	$(PYTHON) tools/bench_peers.py

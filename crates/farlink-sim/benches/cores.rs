@@ -1,6 +1,6 @@
 //! One run on several cores: measured with the threads of this machine, and computed for more.
 //!
-//! `cargo bench -p farlink-sim --bench cores -- [SCENARIO] [--parts 1,2,4]` runs a scenario file, by
+//! `cargo bench -p farlink-sim --bench cores -- [SCENARIO] [--parts 2,4] [--runs 5]` runs a scenario file, by
 //! default 10,000 flows over a constellation of 1,000 nodes. For each number of parts it handles all
 //! parts on one thread, and measures the time of each part in each window. With a core for each
 //! part, a window takes the time of its slowest part. The computed time is the sum over all windows,
@@ -16,8 +16,6 @@ use std::fmt::Write;
 
 /// Seconds for which a barrier of all cores is charged, measured with two threads.
 const BARRIER: f64 = 10e-6;
-/// Number of runs of each size. Windows are equal in all runs, and the fastest of each counts.
-const RUNS: u32 = 5;
 
 /// Measurements of one size.
 struct Size {
@@ -31,9 +29,13 @@ struct Size {
 }
 
 impl Size {
-    fn measure(scenario: &Expanded, parts: usize, threads: usize) -> Result<Self, String> {
+    fn measure(
+        scenario: &Expanded,
+        (parts, threads): (usize, usize),
+        runs: u32,
+    ) -> Result<Self, String> {
         let mut size: Option<Self> = None;
-        for _ in 0..RUNS {
+        for _ in 0..runs {
             let result = run_parallel(scenario, 0, (parts, threads), &Monitor::default());
             let (outcome, cores) = result.map_err(|e| e.to_string())?;
             let size = size.get_or_insert_with(|| Self {
@@ -64,7 +66,7 @@ impl Size {
     }
 }
 
-fn table(scenario: &Expanded, sizes: &[usize]) -> Result<(), String> {
+fn table(scenario: &Expanded, sizes: &[usize], runs: u32) -> Result<(), String> {
     println!(
         "{:>5} {:>9} {:>7} {:>9} {:>8} {:>9} {:>8} {:>9} {:>8}",
         "parts",
@@ -77,7 +79,7 @@ fn table(scenario: &Expanded, sizes: &[usize]) -> Result<(), String> {
         "measured",
         "speed-up"
     );
-    let whole = Size::measure(scenario, 1, 1)?;
+    let whole = Size::measure(scenario, (1, 1), runs)?;
     let (alone, _) = whole.work();
     let fastest = whole.elapsed;
     println!(
@@ -86,7 +88,7 @@ fn table(scenario: &Expanded, sizes: &[usize]) -> Result<(), String> {
     );
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     for &parts in sizes {
-        let size = Size::measure(scenario, parts, 1)?;
+        let size = Size::measure(scenario, (parts, 1), runs)?;
         let cores = &size.cores;
         if let Some(reason) = &cores.reason {
             println!("{parts:>5} one part, because {reason}");
@@ -103,7 +105,7 @@ fn table(scenario: &Expanded, sizes: &[usize]) -> Result<(), String> {
             alone / computed,
         );
         if parts <= processors {
-            let size = Size::measure(scenario, parts, parts)?;
+            let size = Size::measure(scenario, (parts, parts), runs)?;
             assert_eq!(size.digest, whole.digest, "results differ");
             let speed_up = whole.elapsed / size.elapsed;
             let _ = write!(row, " {:>8.3}s {speed_up:>8.2}", size.elapsed);
@@ -115,6 +117,8 @@ fn table(scenario: &Expanded, sizes: &[usize]) -> Result<(), String> {
 
 fn main() -> Result<(), String> {
     let mut sizes = vec![2, 4, 8, 16, 32, 64];
+    // Windows are equal in all runs, and the fastest of each counts.
+    let mut runs = 5;
     let mut text = torus::torus(10_000);
     let mut options = std::env::args()
         .skip(1)
@@ -124,10 +128,15 @@ fn main() -> Result<(), String> {
             let list = options.next().unwrap_or_default();
             let numbers: Result<_, _> = list.split(',').map(str::parse).collect();
             sizes = numbers.map_err(|e| format!("--parts {list}: {e}"))?;
+        } else if option == "--runs" {
+            let number = options.next().unwrap_or_default();
+            runs = number
+                .parse()
+                .map_err(|e| format!("--runs {number}: {e}"))?;
         } else {
             text = std::fs::read_to_string(&option).map_err(|e| format!("{option}: {e}"))?;
         }
     }
     let scenario = scenario::load(&text, "cores", &[]).and_then(|scenario| scenario.expand());
-    table(&scenario.map_err(|e| e.to_string())?, &sizes)
+    table(&scenario.map_err(|e| e.to_string())?, &sizes, runs)
 }
