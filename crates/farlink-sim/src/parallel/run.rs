@@ -128,22 +128,31 @@ pub(super) fn run_with(
         let cores = Cores::single("the log of the engine is on");
         return Ok((run(scenario, number, monitor)?, cores));
     }
-    let mut world = build(scenario, number, monitor)?;
-    world.fast_collapse_hops(scenario);
     let obstacle = match parts {
         0 | 1 => Some("one part is requested"),
         _ => plan::obstacle(scenario),
     };
+    let count = if obstacle.is_some() { 1 } else { parts };
+    let threads = threads.clamp(1, count);
+    let worlds = build_worlds(scenario, number, (count, threads), monitor)?;
+    let Some(world) = worlds.first() else {
+        return Err(RunError::Build("no part".into()));
+    };
     let plan = match obstacle {
         Some(reason) => Err(reason.to_owned()),
-        None => plan::plan(&world, scenario, parts, least_gain),
+        None => plan::plan(world, scenario, parts, least_gain),
     };
     let plan = match plan {
         Ok(plan) => plan,
-        Err(reason) => return whole(world, scenario, monitor, reason),
+        Err(reason) => {
+            let first = worlds.into_iter().next();
+            return first.map_or(Err(RunError::Interrupted), |world| {
+                whole(world, scenario, monitor, reason)
+            });
+        }
     };
-    let threads = threads.clamp(1, plan.parts);
-    let parts = build_parts(world, scenario, number, &plan, threads, monitor)?;
+    let part = |(number, world)| Part::new(world, scenario, &plan, number);
+    let parts = worlds.into_iter().enumerate().map(part).collect();
     match run_parts(parts, scenario, &plan, threads, monitor) {
         Ok(Some((world, cores))) => Ok((outcome(&world, scenario), cores)),
         Ok(None) => {
@@ -183,43 +192,40 @@ fn whole(
     Ok((outcome(&world, scenario), cores))
 }
 
-/// Builds all parts. The first gets `world`.
-fn build_parts(
-    world: World,
+/// Builds a world for each part.
+fn build_worlds(
     scenario: &Expanded,
     run: u64,
-    plan: &Plan,
-    threads: usize,
+    (count, threads): (usize, usize),
     monitor: &Monitor,
-) -> Result<Vec<Part>, RunError> {
-    let others = |thread: usize| {
-        let numbers = (thread..plan.parts).step_by(threads);
+) -> Result<Vec<World>, RunError> {
+    let of_thread = |thread: usize| {
         let build = |number| {
             let mut world = build(scenario, run, monitor)?;
             world.fast_collapse_hops(scenario);
-            Ok((number, Part::new(world, scenario, plan, number)))
+            Ok((number, world))
         };
-        let numbers = numbers.filter(|&number| number > 0);
+        let numbers = (thread..count).step_by(threads);
         numbers.map(build).collect::<Result<Vec<_>, RunError>>()
     };
     let built = std::thread::scope(|scope| {
+        let of_thread = &of_thread;
         let handles: Vec<_> = (1..threads)
-            .map(|thread| scope.spawn(move || others(thread)))
+            .map(|thread| scope.spawn(move || of_thread(thread)))
             .collect();
-        let first = Part::new(world, scenario, plan, 0);
-        let mut built = vec![Ok(vec![(0, first)]), others(0)];
+        let mut built = vec![of_thread(0)];
         for handle in handles {
             let failed = || RunError::Build("a thread failed".into());
             built.push(handle.join().unwrap_or_else(|_| Err(failed())));
         }
         built
     });
-    let mut parts = Vec::with_capacity(plan.parts);
+    let mut worlds = Vec::with_capacity(count);
     for of_thread in built {
-        parts.extend(of_thread?);
+        worlds.extend(of_thread?);
     }
-    parts.sort_by_key(|(number, _)| *number);
-    Ok(parts.into_iter().map(|(_, part)| part).collect())
+    worlds.sort_by_key(|(number, _)| *number);
+    Ok(worlds.into_iter().map(|(_, world)| world).collect())
 }
 
 /// Runs all parts. Returns `None` if they affect each other within a window.
