@@ -84,7 +84,8 @@ fn table(scenario: &Expanded, sizes: &[usize], runs: u32) -> Result<(), String> 
         "computed",
         "speed-up",
         "measured",
-        "speed-up"
+        "speed-up",
+        "total"
     );
     let whole = Size::measure(scenario, (1, 1), runs)?;
     let (alone, _) = whole.work();

@@ -196,3 +196,102 @@ fn random_meshes_are_equal_in_parts() {
     assert!(valid > 60 && divided > 40, "{divided} of {valid}");
     assert!(rounds > 2_000 && broken < 5, "{rounds} {broken}");
 }
+
+/// Returns files over one link, in a run of this duration.
+fn files(tcp: &str, delay: &str, more: &str, duration: u64) -> String {
+    let mut text = format!(
+        "duration = \"{duration} ms\"\n[tcp]\nvariant = \"{tcp}\"\n\
+         [[links]]\nbetween = [\"a\", \"b\"]\n\
+         down = {{ rate = \"20 Mbit/s\", delay = \"{delay}\"{more} }}\n"
+    );
+    for flow in 0..12 {
+        let size = 3 + 17 * flow;
+        let _ = write!(
+            text,
+            "[[flows]]\nname = \"f{flow}\"\nfrom = \"a\"\nto = \"b\"\nsize = \"{size} kB\"\n\
+             start = \"{flow} ms\"\n"
+        );
+    }
+    text
+}
+
+/// Files end at any point of a window: at the end of the run, and while their senders change state.
+#[test]
+fn files_are_equal_wherever_they_end_in_a_window() {
+    let mut rounds = 0;
+    for step in 0..120 {
+        let tcp = ["reno", "cubic", "sack"][step % 3];
+        let more = [
+            "",
+            ", queue = { packets = 8 }",
+            ", channel = { loss = 0.05 }",
+        ][step / 3 % 3];
+        let delay = ["30 ms", "100 ms"][step % 2];
+        let text = files(tcp, delay, more, 150 + 17 * step as u64);
+        let scenario = expanded(&text).unwrap();
+        rounds += compare(&text, &scenario, &[(2, 2)]).unwrap().rounds;
+    }
+    assert!(rounds > 500, "{rounds}");
+}
+
+/// A sender closes its connection for good after TIME-WAIT, long after its file is complete.
+#[test]
+fn connection_ends_after_time_wait_in_another_part() {
+    let text = "duration = \"100 s\"\n[[links]]\nbetween = [\"a\", \"b\"]\n\
+                down = { rate = \"64 kbit/s\", delay = \"100 ms\" }\n\
+                [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"10 kB\"\n\
+                [[flows]]\nfrom = \"a\"\nto = \"b\"\napp = \"bulk\"\nduration = \"100 s\"\n";
+    let scenario = expanded(text).unwrap();
+    let cores = compare(text, &scenario, &[(2, 2)]).unwrap();
+    assert_eq!(cores.reason, None);
+}
+
+/// A sender that gives up fails the flow at once, which its receiver's part learns too late.
+#[test]
+fn run_starts_again_in_one_part_if_sender_gives_up() {
+    let text = "duration = \"400 s\"\n[[links]]\nbetween = [\"a\", \"b\"]\n\
+                down = { rate = \"1 Mbit/s\", delay = \"10 ms\" }\n\
+                up = { rate = \"1 Mbit/s\", delay = \"10 ms\", channel = { loss = 1.0 } }\n\
+                [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"10 kB\"\n\
+                [[flows]]\nfrom = \"a\"\nto = \"b\"\napp = \"bulk\"\nduration = \"400 s\"\n";
+    let scenario = expanded(text).unwrap();
+    let cores = compare(text, &scenario, &[(2, 2)]).unwrap();
+    assert!(cores.reason.unwrap_or_default().contains("affect"));
+}
+
+#[test]
+fn scenarios_with_shared_state_take_one_part() {
+    let network = "[[links]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n\
+                   down = { rate = \"1 Mbit/s\", delay = \"10 ms\" }\n\
+                   [[flows]]\nfrom = \"a\"\nto = \"b\"\n";
+    let reason = |text: &str| {
+        let scenario = expanded(text).unwrap();
+        let cores = compare(text, &scenario, &[(2, 2)]).unwrap();
+        cores.reason.unwrap_or_default()
+    };
+    let file = format!("{network}size = \"10 kB\"\n");
+    assert_eq!(reason(&file), "");
+    let rows = [
+        (
+            file.replace("delay", "mtu = \"576 B\", delay"),
+            "has an MTU",
+        ),
+        (format!("tcp.eln = \"oracle\"\n{file}"), "eln = \"oracle\""),
+        (file.replace("10 ms", "0 ms"), "100 % of the work"),
+        (
+            format!("{network}app = \"http\"\npages = 1\n"),
+            "100 % of the work",
+        ),
+        (
+            format!("{network}app = \"cbr\"\nrate = \"9 kbit/s\"\nduration = \"1 s\"\n"),
+            "100 % of the work",
+        ),
+    ];
+    for (text, expected) in rows {
+        let scenario = expanded(&text).unwrap();
+        let size = (2, 2);
+        let (_, cores) = run_with(&scenario, 0, size, 1.2, &Monitor::default()).unwrap();
+        let actual = cores.reason.unwrap_or_default();
+        assert!(actual.contains(expected), "{actual:?} of {text}");
+    }
+}
