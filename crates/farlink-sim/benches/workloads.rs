@@ -102,6 +102,10 @@ fn cases() -> Vec<Case> {
         ("one-hop-1000-ack-each", Path::OneHop, "sack", 1_000, 3),
         ("one-hop-10000", Path::OneHop, "sack", 10_000, 3),
         ("one-hop-10000-ack-each", Path::OneHop, "sack", 10_000, 3),
+        ("one-hop-10-newreno", Path::OneHop, "newreno", 10, 5),
+        ("one-hop-100-newreno", Path::OneHop, "newreno", 100, 5),
+        ("one-hop-1000-newreno", Path::OneHop, "newreno", 1_000, 3),
+        ("one-hop-10000-newreno", Path::OneHop, "newreno", 10_000, 3),
         ("one-hop-100-wide", Path::OneWideHop, "sack", 100, 5),
         ("one-hop-1000-wide", Path::OneWideHop, "sack", 1_000, 3),
         ("one-hop-10000-wide", Path::OneWideHop, "sack", 10_000, 1),
@@ -154,7 +158,7 @@ fn cases() -> Vec<Case> {
         ("torus-10000", Path::Torus, "sack", 10_000, 3),
     ];
     let delayed_ack = |name: &str| match name {
-        _ if name.ends_with("ack-each") => Some("off"),
+        _ if name.ends_with("ack-each") || name.ends_with("newreno") => Some("off"),
         // `geo-omueti2007` sends an ACK per segment by default.
         "geo-delayed-ack" => Some("200 ms"),
         _ => None,
@@ -187,6 +191,10 @@ impl Case {
         let mut set = vec![("tcp.variant".to_owned(), self.tcp.to_owned())];
         if let Some(delayed_ack) = self.delayed_ack {
             set.push(("tcp.delayed_ack".to_owned(), delayed_ack.to_owned()));
+        }
+        if self.tcp == "newreno" {
+            // htsim's preset: 100 segments.
+            set.push(("tcp.initial_ssthresh".to_owned(), "146000 B".to_owned()));
         }
         scenario::load(&text, self.name, &set)
             .and_then(|s| s.expand())
