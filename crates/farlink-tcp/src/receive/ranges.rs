@@ -4,7 +4,7 @@ use crate::seq::Offset;
 use farlink_small::Map;
 
 /// Largest number of ranges that are stored in the list.
-const FEW: usize = 16;
+const FEW: usize = 64;
 
 /// Ranges `[start, end)`: sorted, disjoint, not adjacent. Every operation takes logarithmic time in
 /// their number.
@@ -72,8 +72,8 @@ impl Ranges {
     #[inline]
     pub(super) fn up_to(&self, at: Offset) -> Option<(Offset, Offset)> {
         if self.in_list() {
-            // Most queries are near the last range.
-            return self.few.iter().rev().find(|r| r.0 <= at).copied();
+            let i = self.begun_at(at).checked_sub(1)?;
+            return self.few.get(i).copied();
         }
         let entry = self.many.range(..=at).next_back();
         entry.map(|(&start, &end)| (start, end))
@@ -82,7 +82,7 @@ impl Ranges {
     /// Returns the first range that begins after `at`.
     pub(super) fn behind(&self, at: Offset) -> Option<(Offset, Offset)> {
         if self.in_list() {
-            return self.few.iter().find(|r| r.0 > at).copied();
+            return self.few.get(self.begun_at(at)).copied();
         }
         let entry = self.many.range(at + 1..).next();
         entry.map(|(&start, &end)| (start, end))
@@ -92,7 +92,8 @@ impl Ranges {
     #[inline]
     pub(super) fn ending_behind(&self, at: Offset) -> Option<(Offset, Offset)> {
         if self.in_list() {
-            return self.few.iter().find(|r| r.1 > at).copied();
+            let i = self.few.partition_point(|r| r.1 <= at);
+            return self.few.get(i).copied();
         }
         let holding = self.up_to(at).filter(|&(_, end)| end > at);
         holding.or_else(|| self.behind(at))
@@ -112,6 +113,15 @@ impl Ranges {
         {
             last.1 = end.max(last.1);
             return *last;
+        }
+        // Others extend the last range that begins at `end` or before. No later range touches them.
+        if let Some(i) = self.begun_at(end).checked_sub(1)
+            && let range = &mut self.few[i]
+            && range.0 <= start
+            && start <= range.1
+        {
+            range.1 = end.max(range.1);
+            return *range;
         }
         let (mut left, mut right) = (start, end);
         while let Some((from, to)) = self.up_to(right).filter(|&(_, to)| to >= left) {
@@ -158,14 +168,23 @@ impl Ranges {
         self.many.is_empty()
     }
 
+    /// Returns the number of the list's ranges that begin at `at` or before. Most queries are near
+    /// the last range.
+    #[inline]
+    fn begun_at(&self, at: Offset) -> usize {
+        match self.few.last() {
+            Some(last) if last.0 > at => self.few.partition_point(|r| r.0 <= at),
+            _ => self.few.len(),
+        }
+    }
+
     /// Adds a range that touches no stored range.
     fn put(&mut self, start: Offset, end: Offset) {
         if self.few.len() == FEW {
             self.many.extend(self.few.drain(..));
         }
         if self.in_list() {
-            let before = self.few.iter().rposition(|r| r.0 < start);
-            let place = before.map_or(0, |i| i + 1);
+            let place = self.begun_at(start);
             self.few.insert(place, (start, end));
         } else {
             self.many.insert(start, end);
@@ -175,7 +194,11 @@ impl Ranges {
     /// Removes the range that begins at `start`.
     fn remove_at(&mut self, start: Offset) {
         if self.in_list() {
-            self.few.retain(|r| r.0 != start);
+            if let Some(i) = self.begun_at(start).checked_sub(1)
+                && self.few[i].0 == start
+            {
+                self.few.remove(i);
+            }
         } else {
             self.many.remove(&start);
         }
