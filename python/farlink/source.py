@@ -105,6 +105,8 @@ class Source:
 
     def _resolve_text(self, text: str, changes: list[tuple[str, str]]) -> str:
         resolved = _farlink.resolve(text, self.origin, changes, self.read_named)
+        if resolved.startswith('{"name":"'):
+            return resolved
         tree = json.loads(resolved)
         if tree.get("name") is not None:
             return resolved

@@ -1,5 +1,6 @@
 """Stored points of large sweeps: the same as resolved ones, and never those of another sweep."""
 
+import threading
 import zlib
 from pathlib import Path
 
@@ -126,3 +127,40 @@ def test_few_points_and_classes_of_files_are_not_stored(tmp_path: Path) -> None:
     assert plancache.digest(where, [{"tcp": "mine.py:Mine"}], None) is None
     assert plancache.digest(where, [{"tcp": object()}], None) is None
     assert plancache.digest(where, [{"tcp": "sack"}], None) is not None
+
+
+def test_threads_resolve_the_points_of_one_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: set[int] = set()
+    resolve = _farlink.resolve
+
+    def watched(*arguments: object) -> str:
+        threads.add(threading.get_ident())
+        return resolve(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(_farlink, "resolve", watched)
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    monkeypatch.setattr(plan, "_AHEAD", 100)
+    several = plan.read(_write(tmp_path)).points
+    assert threading.get_ident() not in threads
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    threads.clear()
+    assert [point.text for point in plan.read(_write(tmp_path)).points] == [
+        point.text for point in several
+    ]
+    assert threads == {threading.get_ident()}
+
+
+def test_the_first_wrong_point_of_a_large_sweep_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = [*range(1, 150), -1, *range(150, 250), -2]
+    path = tmp_path / "many.toml"
+    path.write_text(
+        'scenario = "geo-lossy"\n[factors]\n'
+        f'mss = {{ path = "tcp.initial_window", values = {numbers} }}\n'
+    )
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    with pytest.raises(ScenarioError, match=r"point mss -1: .*initial_window"):
+        plan.read(path)

@@ -2,7 +2,7 @@
 
 use crate::control::Watchdog;
 use crate::errors;
-use farlink_sim::scenario::{self, Expanded};
+use farlink_sim::scenario::{self, Expanded, ScenarioError};
 use farlink_sim::{Monitor, RunError};
 use farlink_tcp::congestion::Abort;
 use pyo3::prelude::*;
@@ -22,8 +22,12 @@ const STACK: usize = 8 << 20;
 /// Reads a resolved scenario.
 pub(crate) fn expand(py: Python<'_>, text: &str) -> PyResult<Expanded> {
     let text = text.to_owned();
-    let work = move || scenario::load(&text, "resolved scenario", &[]).and_then(|s| s.expand());
+    let work = move || load(&text);
     aside(py, work)?.map_err(|e| errors::scenario(py, &e.to_string()))
+}
+
+fn load(text: &str) -> Result<Expanded, ScenarioError> {
+    scenario::load(text, "resolved scenario", &[]).and_then(|s| s.expand())
 }
 
 /// Runs `work` on its own thread and returns its result. Returns early if Python has a signal to
@@ -72,11 +76,21 @@ pub(crate) struct Jobs {
 
 impl Jobs {
     pub(crate) fn new<T: AsRef<str>>(py: Python<'_>, parts: Vec<(T, Vec<u64>)>) -> PyResult<Self> {
-        let parts = parts
+        let (texts, runs): (Vec<_>, Vec<_>) = parts
             .into_iter()
-            .map(|(text, runs)| Ok((expand(py, text.as_ref())?, runs)));
+            .map(|(text, runs)| (text.as_ref().to_owned(), runs))
+            .unzip();
+        // One thread for all, because a sweep has thousands of short runs.
+        let work = move || {
+            texts
+                .iter()
+                .map(|text| load(text))
+                .collect::<Result<_, _>>()
+        };
+        let scenarios: Result<Vec<Expanded>, _> = aside(py, work)?;
+        let scenarios = scenarios.map_err(|e| errors::scenario(py, &e.to_string()))?;
         Ok(Self {
-            parts: parts.collect::<PyResult<_>>()?,
+            parts: scenarios.into_iter().zip(runs).collect(),
         })
     }
 

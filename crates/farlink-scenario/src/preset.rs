@@ -1,6 +1,7 @@
 //! Link presets: named links with their source, in `scenarios/presets.toml`.
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use farlink_tcp::Interval;
 use serde::{Deserialize, Serialize};
@@ -78,11 +79,11 @@ pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
     if !links.iter().any(|link| link.get("preset").is_some()) {
         return Ok(());
     }
-    let known = nodes();
+    let known = &*NODES;
     for (i, link) in links.iter_mut().enumerate() {
         // A name that is not a text is refused when the link is decoded.
         if let Some(name) = link.get_text("preset").map(str::to_owned) {
-            let filled = fill(link, &name, &known);
+            let filled = fill(link, &name, known);
             let wrong =
                 |message| Problem::new(["links".into(), i.into(), "preset".into()], message);
             filled.map_err(wrong)?;
@@ -166,14 +167,15 @@ fn moved(node: &Node, at: &At) -> Node {
     }
 }
 
-/// Returns the presets of the file, which is compiled into the program.
-fn nodes() -> Vec<Node> {
+/// Presets of the file, which is compiled into the program. A sweep resolves thousands of scenarios,
+/// and the file is ten times as long as one of them, so it is parsed once.
+static NODES: LazyLock<Vec<Node>> = LazyLock::new(|| {
     let tree = Node::from_toml(TEXT).unwrap_or_else(|_| Node::empty(At::Nowhere));
     match tree.get("preset").map(|node| &node.value) {
         Some(Value::List(nodes)) => nodes.clone(),
         _ => Vec::new(),
     }
-}
+});
 
 fn all() -> Vec<Preset> {
     Node::from_toml(TEXT)

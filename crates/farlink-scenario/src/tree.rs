@@ -4,7 +4,7 @@
 //! can therefore name the file and the line.
 
 use std::fmt::{self, Write as _};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use toml_edit::{Document, Item, TableLike};
@@ -19,9 +19,9 @@ pub(super) enum At {
     /// A line of the file, counted from 1.
     Line(usize),
     /// An override, with its text.
-    Set(Rc<str>),
+    Set(Arc<str>),
     /// A preset, by its name.
-    Preset(Rc<str>),
+    Preset(Arc<str>),
 }
 
 /// Step of the path to a value.

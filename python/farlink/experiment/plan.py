@@ -1,7 +1,9 @@
 """Plan of a sweep: reads and checks the sweep file, and builds its points."""
 
+import os
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,9 @@ _DESIGN = ("kind", "points", "seed", "zip")
 _KINDS = ("grid", "random", "sobol")
 _PLOT = ("x", "y", "colour", "panels", "log_x", "log_y", "title")
 _MOST_POINTS = 1_000_000
+
+_AHEAD = 1000
+"""Number of points that threads resolve at a time; an error stops those that follow."""
 
 
 @dataclass(frozen=True)
@@ -256,24 +261,56 @@ def _points(
     values = [_sets(common, combination) for combination in combinations]
     digest = plancache.digest(where, values, seed) if len(values) >= plancache.LEAST else None
     known = plancache.load(store, digest) if store is not None and digest is not None else None
+    shown = [
+        {name: by_name[name].shown(level) for name, level in combination.items()}
+        for combination in combinations
+    ]
+    if known is not None:
+        for point, levels in zip(known, shown, strict=True):
+            object.__setattr__(point, "factors", levels)
+        return known, None
     points = []
-    for number, combination in enumerate(combinations):
-        shown = {name: by_name[name].shown(level) for name, level in combination.items()}
-        if known is not None:
-            object.__setattr__(known[number], "factors", shown)
-            continue
-        sets = dict(values[number])
+    for text, combination, levels in zip(
+        _resolved(where, values, seed), combinations, shown, strict=True
+    ):
+        if isinstance(text, ScenarioError):
+            label = ", ".join(f"{name} {level.label}" for name, level in combination.items())
+            at.wrong(f"point {label}: {text}")
+        points.append(Point(text, levels))
+    return points, None if where.reads else digest
+
+
+def _resolved(
+    where: source.Source, values: Sequence[Mapping[str, Any]], seed: int | None
+) -> Iterator[str | ScenarioError]:
+    """Yield the resolved scenario of each point, or its error.
+
+    The engine resolves without the GIL, so threads share the points of a large sweep.
+    """
+
+    def resolve(own: Mapping[str, Any]) -> str | ScenarioError:
+        sets = dict(own)
         tcp = sets.pop("tcp", None)
         try:
             names = None if tcp is None else [tcp]
             texts = where.resolve(names, source.changes(sets, seed))
         except ScenarioError as error:
-            label = ", ".join(f"{name} {level.label}" for name, level in combination.items())
-            at.wrong(f"point {label}: {error}")
-        points.append(Point(next(iter(texts.values())), shown))
-    if known is not None:
-        return known, None
-    return points, None if where.reads else digest
+            return error
+        return next(iter(texts.values()))
+
+    # A class in a file is imported, which one thread does.
+    names = [own.get("tcp", "") for own in values]
+    plain = all(isinstance(name, str) and ":" not in name for name in names)
+    threads = os.cpu_count() or 1
+    if len(values) < plancache.LEAST or threads < 2 or not plain:
+        yield from map(resolve, values)
+        return
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="farlink")
+    try:
+        for first in range(0, len(values), _AHEAD):
+            yield from pool.map(resolve, values[first : first + _AHEAD])
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _sets(common: Mapping[str, Any], combination: Combination) -> dict[str, Any]:

@@ -76,13 +76,16 @@ impl Probes {
         });
     }
 
-    /// Adds the sojourn time of a packet whose transmission begins at `time`.
-    pub(crate) fn left_queue(
+    /// Notes a packet whose transmission over a link begins at `time`, and its sojourn time.
+    pub(crate) fn departed(
         &mut self,
         time: Instant,
         directed: LinkId,
         (number, packet): (PacketId, &Packet),
     ) {
+        if let Some(log) = &mut self.packets {
+            log.began(number, time);
+        }
         let (link, direction) = split(directed);
         let flow = self.flow(packet.flow);
         let joined = self.queues.joined_mut(number).0;

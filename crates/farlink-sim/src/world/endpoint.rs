@@ -226,9 +226,9 @@ impl World {
         let (End { conn, past, .. }, probes) = (&mut self.ends[end], &mut self.probes);
         let records = conn.drain_records();
         if let Some(probes) = probes {
-            for (time, record) in records {
+            records.for_each(|(time, record)| {
                 probes.record(end, time, &placed(past.as_deref(), record));
-            }
+            });
         }
     }
 }

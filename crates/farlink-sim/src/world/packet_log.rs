@@ -87,13 +87,15 @@ impl World {
         if !probes.watches_departures() {
             return;
         }
-        for (packet, reason) in self.links[link].drain_reasons() {
-            probes.dropped(packet, reason);
-        }
-        let departures: Vec<_> = self.links.drain_departures().collect();
-        for (packet, at) in departures {
-            self.note_departure(link, packet, at);
-        }
+        let (links, packets) = (&mut self.links, &self.packets);
+        // Each loop is inside the iterator, because most calls find nothing to drain.
+        let reasons = links[link].drain_reasons();
+        reasons.for_each(|(packet, reason)| probes.dropped(packet, reason));
+        links.drain_departures().for_each(|(packet, at)| {
+            let leaving = (packet, &packets[packet]);
+            probes.may_be_marked(at, link, leaving);
+            probes.departed(at, link, leaving);
+        });
         let Some(packet) = offered else {
             return;
         };
@@ -101,27 +103,13 @@ impl World {
         if self.outcomes[before..].iter().any(refused) {
             return;
         }
-        if let Some(probes) = &mut self.probes {
-            probes.may_be_marked(self.now, link, (packet, &self.packets[packet]));
-        }
-        if self.links.arq(link).is_none()
-            && let Some(at) = self.links[link].departure(self.now, packet)
+        let leaving = (packet, &packets[packet]);
+        probes.may_be_marked(self.now, link, leaving);
+        if links.arq(link).is_none()
+            && let Some(at) = links[link].departure(self.now, packet)
         {
-            self.note_departure(link, packet, at);
+            probes.departed(at, link, leaving);
         }
-    }
-
-    /// Notes a packet whose transmission over a link begins at `at`.
-    fn note_departure(&mut self, link: LinkId, packet: PacketId, at: Instant) {
-        let Some(probes) = &mut self.probes else {
-            return;
-        };
-        if let Some(log) = &mut probes.packets {
-            log.began(packet, at);
-        }
-        let leaving = (packet, &self.packets[packet]);
-        probes.may_be_marked(at, link, leaving);
-        probes.left_queue(at, link, leaving);
     }
 
     /// Builds the row of a packet that is offered to a link.
