@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from farlink.plot import Plots
     from farlink.tracefiles import Written
 
-__all__ = ["MOST_SNAPLEN", "Result"]
+__all__ = ["MOST_SNAPLEN", "Result", "save_captures"]
 
 MOST_SNAPLEN = 65_535
 """Longest IPv4 packet, in bytes."""
@@ -452,7 +452,7 @@ class Result:
             text = json.dumps(self._head["scenarios"][tcp])
             traced = tracefiles.write(text, place, snaplen=snaplen, progress=report)
             self._check_same(tcp, 0, traced.measures)
-            written[tcp] = [*_save_pcaps(place, traced), *traced.paths]
+            written[tcp] = [*save_captures(place, traced), *traced.paths]
 
         self._each_tcp(simulate, progress, jobs)
         return [path for tcp in self.tcp for path in written[tcp]]
@@ -640,7 +640,7 @@ class Result:
         for tcp in self.tcp:
             probed = self.probe(tcp, snaplen=snaplen)
             folder = files.inside(Path(directory), tcp)
-            written += _save_pcaps(folder, probed)
+            written += save_captures(folder, probed)
         return written
 
     @classmethod
@@ -698,7 +698,7 @@ class Result:
             )
 
 
-def _save_pcaps(directory: Path, traced: "Trace | Written") -> list[Path]:
+def save_captures(directory: Path, traced: "Trace | Written") -> list[Path]:
     """Write captures as <capture point>.pcapng, and for QUIC keys.log and <flow>-<role>.sqlog."""
     written = []
     texts = {"keys.log": traced.secrets} if traced.secrets else {}

@@ -338,14 +338,14 @@ TELL = """
 import sys
 from farlink import _farlink, cli
 simulate = _farlink.simulate
-def tell(work, threads, progress, done):
+def tell(work, threads, progress, done, *more):
     told = []
     def look(simulated, expected, over, runs):
         if not told and (over if runs > 1 else simulated):
             told.append(print("running", flush=True))
         if progress:
             progress(simulated, expected, over, runs)
-    return simulate(work, threads, look, done)
+    return simulate(work, threads, look, done, *more)
 _farlink.simulate = tell
 cli.main(sys.argv[1:])
 """
@@ -605,6 +605,7 @@ PLAIN = [
     "run --jobs=2 --json r.json small --out d --pcap --snaplen 64 --plot --format csv --quiet",
     "run small --plot --figure-size column --fonts tex",
     "run small --seed 1 --seed 2",
+    "run small --threads 2",
     "run small --out d --packets --figure ladder --story 0 --phases path",
 ]
 OTHER = [

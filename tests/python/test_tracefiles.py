@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import farlink as fl
-from farlink import registry, tracefiles
+from farlink import api, registry, tracefiles
 from farlink.trace import PACKETS
+from test_cli import farlink
 
 CHANGES = {
     "geo-lossy": {"flows.0.size": '"3 MB"'},
@@ -144,3 +145,38 @@ def _peak(duration: str, out: Path) -> int:
         [sys.executable, "-c", code, str(out)], capture_output=True, text=True, check=True
     )
     return 1024 * int(done.stdout)
+
+
+def test_a_single_run_is_written_while_it_is_simulated(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = fl.run(small)
+    expected.save(tmp_path / "twice", snaplen=64)
+    monkeypatch.setattr(api, "run", None)
+    options = ["--out", str(tmp_path / "once"), "--pcap", "--snaplen", "64"]
+    assert farlink("run", str(small), *options) == 0
+    files = {
+        path.relative_to(tmp_path / "once"): path.read_bytes()
+        for path in (tmp_path / "once").rglob("*.*")
+        if path.suffix not in (".json", ".parquet")
+    }
+    assert files
+    for name, content in files.items():
+        assert (tmp_path / "twice" / name).read_bytes() == content
+    for path in (tmp_path / "twice").rglob("*.parquet"):
+        again = tmp_path / "once" / path.relative_to(tmp_path / "twice")
+        assert pq.read_table(again).equals(pq.read_table(path))
+    written = fl.load(tmp_path / "once" / "result.json").data
+    assert {**written, "wall_s": 0} == {**expected.data, "wall_s": 0}
+
+
+@pytest.mark.parametrize("options", [["--runs", "2"], ["--tcp", "sack,reno"], ["--jobs", "0"]])
+def test_other_runs_are_simulated_before_their_traces(
+    small: Path, tmp_path: Path, options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise fl.ScenarioError("simulated alone")
+
+    monkeypatch.setattr(api, "run", stop)
+    assert farlink("run", str(small), "--out", str(tmp_path / "out"), *options) == 2
+    assert not (tmp_path / "out").exists()

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from farlink import api, files, folder, paper, source, units
+from farlink import api, files, folder, paper, source, tracedrun, units
 from farlink.cli import progress, text
 from farlink.errors import Interrupted, ScenarioError
 from farlink.figures import FIGURES
@@ -68,20 +68,19 @@ def simulate(
     directory = _directory(scenario, out, needed=draws or pcap)
     imports = _import_plots() if draws and contents["jobs"] > 1 else None
     stopped: Interrupted | None = None
+    arguments: _Arguments = {
+        "tcp": text.names(tcp),
+        "overrides": dict(text.assignments(changes)),
+        "seed": seed,
+        "runs": runs,
+    }
     try:
         with progress.simulating(quiet) as watch:
-            result = api.run(
-                scenario,
-                tcp=text.names(tcp),
-                overrides=dict(text.assignments(changes)),
-                seed=seed,
-                runs=runs,
-                jobs=jobs,
-                threads=threads,
-                progress=watch,
+            result, is_written = _simulated(
+                scenario, arguments, out, table_format, contents, threads, watch
             )
     except Interrupted as stop:
-        result, stopped = stop.result, stop
+        result, stopped, is_written = stop.result, stop, False
     # Files are written even if the reader of the table closes the pipe.
     with text.deferring_errors(quiet or json_to_stdout) as tell:
         tell(lambda: _table(result))
@@ -90,7 +89,8 @@ def simulate(
             text.write_json(json_file, result.pieces())
             tell(lambda: text.line(f"result: {json_file}"))
         if stopped is None and directory is not None:
-            _write(result, out, directory, table_format, contents, imports, quiet=quiet)
+            if not is_written:
+                _write(result, out, directory, table_format, contents, imports, quiet=quiet)
             tell(lambda: text.line(f"files: {directory}/"))
         elif out is not None:
             _write_finished(result, out)
@@ -109,6 +109,35 @@ class _Contents(TypedDict):
     jobs: int
     size: "paper.Size | None"
     fonts: "paper.Fonts | None"
+
+
+def _simulated(
+    scenario: str,
+    arguments: "_Arguments",
+    out: Path | None,
+    table_format: str,
+    contents: _Contents,
+    threads: int,
+    watch: "api.Progress | None",
+) -> "tuple[Result, bool]":
+    """Simulate, and return the result, and whether it and its traces are written already."""
+    jobs = contents["jobs"]
+    if out is not None and _streams(table_format, contents) and jobs > 0 and threads == 1:
+        snaplen = contents["snaplen"]
+        single = tracedrun.write(scenario, out, **arguments, snaplen=snaplen, progress=watch)
+        if single is not None:
+            return single, True
+    result = api.run(scenario, **arguments, jobs=jobs, threads=threads, progress=watch)
+    return result, False
+
+
+class _Arguments(TypedDict):
+    """Arguments that determine the runs."""
+
+    tcp: Sequence[str] | None
+    overrides: dict[str, object]
+    seed: int | None
+    runs: int | None
 
 
 def _is_json_to_stdout(json_file: Path | None) -> bool:
@@ -209,7 +238,7 @@ def _write(
     quiet: bool,
 ) -> None:
     """Write captures and plots to the directory; with --out also the result and its traces."""
-    if out is not None and table_format == "parquet" and not _draws(contents):
+    if out is not None and _streams(table_format, contents):
         # The traces are written while the run is repeated.
         with progress.simulating(quiet) as watch:
             result.save(out, table_format=table_format, progress=watch, **contents)
@@ -228,10 +257,10 @@ def _write(
             result.save_run(stage, tell=tell, **contents)
 
 
-def _draws(contents: _Contents) -> bool:
-    """Return whether there are outputs that need whole tables."""
+def _streams(table_format: str, contents: _Contents) -> bool:
+    """Return whether traces can be written while a run goes on; other files need whole tables."""
     whole = contents["figure"] is not None or contents["phases"] is not None
-    return contents["plots"] or contents["packets"] or whole
+    return table_format == "parquet" and not (contents["plots"] or contents["packets"] or whole)
 
 
 def _import_plots() -> threading.Thread:
