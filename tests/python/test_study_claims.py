@@ -15,7 +15,6 @@ from farlink.studies.judge import Finding
 from farlink.studies.quantity import Quantity, Verdict
 
 FITTED = [
-    "west1997.t2.snoop_half",
     "west1997.x.burst_hurts_snoop_more_on_lan",
     "vatne2006.sec6.1.duration",
     "vatne2006.sec7.2.1.expected_loss",

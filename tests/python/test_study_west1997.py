@@ -75,6 +75,28 @@ def test_a_wrong_model_of_recovery_is_noticed(control: str, claim: str) -> None:
     assert order.evidence(model.names).p_against == 0.0
 
 
+def test_the_local_timer_starts_at_the_cache_of_the_lan(west: Model) -> None:
+    def starts(change: str, net: str, scheme: str) -> list[object]:
+        model = STUDY.model(west.cache, STUDY.plan.interpretations[change])
+        scenario = dict(model.cell(scheme, "bit64k", net=net).scenario)
+        distances = {
+            link[way]["channel"]["byte_errors"]["distance"]
+            for link in scenario["links"]
+            if link["name"] == "wavelan"
+            for way in ("down", "up")
+        }
+        timers = [agent.get("timer_from", "departure") for agent in scenario.get("agents", [])]
+        return [*timers, *distances]
+
+    for scheme in ("snoop", "ackp"):
+        assert starts("as chosen", "lan", scheme) == ["arrival", "64 KiB"]
+        assert starts("as chosen", "low", scheme) == ["departure", "64 KiB"]
+        assert starts("timer-from-caching", "low", scheme) == ["arrival", "64 KiB"]
+        assert starts("timer-from-departure", "lan", scheme) == ["departure", "64 KiB"]
+        assert starts("errors-of-table-1", "lan", scheme) == ["arrival", "52736 B"]
+    assert starts("errors-of-table-1", "lan", "reno") == ["64 KiB"]
+
+
 def test_hooks_of_readings_and_mutants_change_their_keys(west: Model) -> None:
     def cell(change: str, *args: str, **factors: object) -> dict[str, object]:
         known = {**STUDY.plan.interpretations, **STUDY.plan.controls}
@@ -88,6 +110,7 @@ def test_hooks_of_readings_and_mutants_change_their_keys(west: Model) -> None:
             for scheme in ("reno", "snoop", "ackp")
             for err, more in (
                 ("burst6", {"net": "low"}),
+                ("bit64k", {}),
                 ("none", {"net": "wan", "drops": 0.00435}),
             )
         ]
