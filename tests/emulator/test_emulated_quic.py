@@ -50,6 +50,13 @@ def test_pages_are_refused() -> None:
         fl.emulate(scenario, ["true"], endpoints={"server": "quic"})
 
 
+def test_early_data_is_refused() -> None:
+    scenario = path("20 ms", "20 Mbit/s")
+    scenario["tcp"] = {"profile": "quic", "quic": {"zero_rtt": True}}
+    with pytest.raises(fl.ScenarioError, match=r"tcp\.quic\.zero_rtt is simulated only"):
+        fl.emulate(scenario, ["true"], endpoints={"server": "quic"})
+
+
 @AIOQUIC
 @pytest.mark.parametrize("tcp", ["quic", "quic-newreno", "quic-bbr"])
 @pytest.mark.parametrize("ip", ["v4", "v6"])

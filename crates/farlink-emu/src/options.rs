@@ -179,6 +179,12 @@ impl Options {
                  let the program request /N for N bytes"
             )));
         }
+        if spec.transport.zero_rtt() {
+            return Err(EmuError::Scenario(format!(
+                "endpoint {host:?}: tcp.quic.zero_rtt is simulated only: such a host remembers no \
+                 session as a client; leave the key out"
+            )));
+        }
         let streams = Streams::new(scenario.seed, self.run);
         let mut random = streams.stream(&format!("endpoint/{host}/quic"));
         let server = self.transfer.as_ref().map(|t| &t.sender);

@@ -8,6 +8,7 @@ use crate::dialog::{Dialog, Exchange};
 use crate::ledger::{Ledger, Progress};
 use crate::qlog::Qlog;
 use crate::random::drawing;
+use crate::sessions::Sessions;
 use crate::setup::{self, at, draw, nanos, transport};
 use crate::streams::{self, Incoming, Outgoing};
 use crate::tap::Tap;
@@ -86,6 +87,20 @@ impl End {
     /// # Errors
     /// Fails if the TLS library refuses the configuration.
     pub fn new(side: Side, config: Config, len: u64) -> Result<Self, String> {
+        Self::resuming(side, config, len, None)
+    }
+
+    /// Creates an end as [`End::new`] does, which resumes one of the sessions. A client with a ticket
+    /// sends data in its first flight (0-RTT).
+    ///
+    /// # Errors
+    /// Fails if the TLS library refuses the configuration.
+    pub fn resuming(
+        side: Side,
+        config: Config,
+        len: u64,
+        sessions: Option<&Sessions>,
+    ) -> Result<Self, String> {
         let mut random = Xoshiro256PlusPlus::from_seed(config.seed);
         let (control_stats, secrets) = (Arc::default(), Arc::new(Secrets::default()));
         let own = setup::endpoint(&mut random);
@@ -93,11 +108,14 @@ impl End {
         let (mut client, mut server, tap) = (None, None, Tap::default());
         match side {
             Side::Client => {
-                let tls = tls::client(&secrets, Arc::new(OneCertificate));
+                let tls = match sessions {
+                    Some(sessions) => Ok(tls::with_log(sessions.client.clone(), &secrets)),
+                    None => tls::client(&secrets, Arc::new(OneCertificate)),
+                };
                 client = Some(setup::client(tls, transport, &mut random, tap.clone())?);
             }
             Side::Server => {
-                let tls = tls::server();
+                let tls = sessions.map_or_else(tls::server, |known| Ok(known.server.clone()));
                 let made = setup::server(tls, transport, &mut random, tap.clone())?;
                 server = Some(Arc::new(made));
             }
@@ -190,6 +208,23 @@ impl End {
             Ok(connection) => self.connection = Some(connection),
             Err(error) => self.lost = Some(error.to_string()),
         }
+        if let Some((_, connection)) = &mut self.connection
+            && connection.has_0rtt()
+        {
+            self.app.on_event(connection, &Event::Connected);
+        }
+    }
+
+    /// Returns whether the handshake has ended.
+    pub(crate) fn is_connected(&self) -> bool {
+        let connection = self.connection.as_ref();
+        connection.is_some_and(|(_, connection)| !connection.is_handshaking())
+    }
+
+    /// Returns whether the server accepted data in the first flight of this client.
+    pub fn resumed(&self) -> bool {
+        let connection = self.connection.as_ref();
+        connection.is_some_and(|(_, connection)| connection.accepted_0rtt())
     }
 
     /// Handles an arriving datagram.

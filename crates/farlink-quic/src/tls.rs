@@ -59,6 +59,12 @@ pub(crate) fn client(
     Ok(config)
 }
 
+/// Returns the configuration with another log of secrets.
+pub(crate) fn with_log(mut config: ClientConfig, secrets: &Arc<Secrets>) -> ClientConfig {
+    config.key_log = Arc::clone(secrets) as Arc<dyn KeyLog>;
+    config
+}
+
 /// Returns the configuration of a server.
 pub(crate) fn server() -> Result<ServerConfig, Error> {
     let mut config = ServerConfig::builder_with_details(Arc::new(provider()), Arc::new(NoClock))
@@ -114,8 +120,7 @@ impl KeyLog for Secrets {
     }
 }
 
-/// Wall clock of a simulated host, which stands still. Only the lifetimes of tickets, which no
-/// later connection uses, depend on it.
+/// Wall clock of a simulated host, which stands still. Only the lifetimes of tickets depend on it.
 #[derive(Debug)]
 pub(crate) struct NoClock;
 

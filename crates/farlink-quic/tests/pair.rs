@@ -1,6 +1,6 @@
 //! Two ends over a path that delays, loses, copies and reorders datagrams.
 
-use farlink_quic::{Acks, Config, Control, End, Exchange, Side, Transmitted};
+use farlink_quic::{Acks, Config, Control, End, Exchange, Sessions, Side, Transmitted};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -449,4 +449,31 @@ fn a_lost_packet_holds_its_own_streams_alone() {
     }
     // A loss in the last window makes one object late, and an earlier one reduces the window for all.
     assert!(held[1] > 20, "{held:?}");
+}
+
+#[test]
+fn a_client_with_a_session_sends_data_in_its_first_flight() {
+    for control in CONTROLS {
+        let sessions = Sessions::known(config(control, 7), config(control, 8)).unwrap();
+        let mut net = Net::new(control, CLEAN, [5_000, 0]);
+        let end = |side, seed, len| {
+            End::resuming(side, config(control, seed), len, Some(&sessions)).unwrap()
+        };
+        net.ends = [end(Side::Client, 1, 5_000), end(Side::Server, 2, 0)];
+        net.run(|ends| ends[1].has_all());
+        // One way of 50 ms; without a session the data leaves a round trip later.
+        assert_eq!(net.now, 50 * MS, "{control:?}");
+        net.run(|ends| ends[0].is_acknowledged());
+        assert!(net.ends[0].resumed(), "{control:?}");
+        assert_eq!((net.ends[0].fault(), net.ends[1].fault()), (None, None));
+        assert!(
+            net.ends[0]
+                .secrets()
+                .contains("CLIENT_EARLY_TRAFFIC_SECRET")
+        );
+        let mut net = Net::new(control, CLEAN, [5_000, 0]);
+        net.run(|ends| ends[1].has_all());
+        assert_eq!(net.now, 150 * MS, "{control:?}");
+        assert!(!net.ends[0].resumed());
+    }
 }

@@ -29,6 +29,10 @@ table! {
         /// Number of streams over which a file is sent, in equal parts, or a bulk flow. A lost
         /// packet holds the data of its streams alone.
         streams?: u32 = 1, in 1..=MOST_STREAMS;
+        /// The client has a session of TLS from an earlier connection, and sends data in its first
+        /// flight (RFC 9001, 4.6). The server then answers before the handshake ends, with at most
+        /// three times the bytes that it got.
+        zero_rtt?: bool = false;
         /// Number of packets with data that the peer may receive without sending an ACK at once
         /// (draft-ietf-quic-ack-frequency): 0 for an ACK of each packet. Without this key and the
         /// next two, ACKs follow every second packet.
@@ -49,6 +53,7 @@ impl QuicTable {
             idle_timeout: self.idle_timeout.or(base.idle_timeout),
             initial_rtt: self.initial_rtt.or(base.initial_rtt),
             streams: self.streams.or(base.streams),
+            zero_rtt: self.zero_rtt.or(base.zero_rtt),
             ack_eliciting_threshold: self
                 .ack_eliciting_threshold
                 .or(base.ack_eliciting_threshold),

@@ -420,3 +420,40 @@ fn fewer_acks_on_request() {
     let held = acks("ack_eliciting_threshold = 1000\nmax_ack_delay = \"200 ms\"");
     assert!(held < acks("ack_eliciting_threshold = 1000") / 2.0);
 }
+
+/// A client with a session sends its data a round trip earlier. A receiver that opens the connection
+/// has no data to send.
+#[test]
+fn zero_rtt_saves_a_round_trip() {
+    for control in CONTROLS {
+        let time = |flow: &str, zero: bool| {
+            let keys = format!("tcp = {{ quic = {{ zero_rtt = {zero} }} }}\n{flow}");
+            let result = result(&text(GEO, &keys, control));
+            assert_eq!(value(&result, "completed"), 1.0);
+            value(&result, "duration")
+        };
+        let sender = "size = \"5 kB\"";
+        let saved = time(sender, false) - time(sender, true);
+        // The round trip has the serialization of the handshake, and the first flight has more bytes.
+        assert!((0.6..0.603).contains(&saved), "{control}: {saved}");
+        assert!((0.3..0.31).contains(&time(sender, true)), "{control}");
+        // The windows of quinn's NewReno and BBR start later with early data.
+        let long = "size = \"1 MB\"";
+        let saved = time(long, false) - time(long, true);
+        assert_eq!(saved > 0.5, control == "cubic", "{control}: {saved}");
+        let receiver = "size = \"5 kB\"\nopens = \"receiver\"";
+        let saved = time(receiver, false) - time(receiver, true);
+        assert!(saved.abs() < 0.01, "{control}: {saved}");
+    }
+    // A lost first flight is sent again. At many losses few connections stall until the idle time.
+    for (loss, most) in [("0.02", 0), ("0.05", 0), ("0.15", 4)] {
+        let lossy = format!("{GEO}, channel = {{ loss = {loss} }}");
+        let keys = "tcp = { quic = { zero_rtt = true } }\nsize = \"20 kB\"";
+        let failures = (0..40).filter(|seed| {
+            let file = format!("seed = {seed}\n{}", text(&lossy, keys, "cubic"));
+            value(&result(&file), "completed") < 1.0
+        });
+        let failures = failures.count();
+        assert!(failures <= most, "{loss}: {failures}");
+    }
+}

@@ -121,6 +121,42 @@ fn a_dead_path_fails_the_flow_during_a_page() {
     assert_eq!(value(&result, "responses"), 0.0);
 }
 
+/// With a session each connection of a page saves the round trip of its handshake.
+#[test]
+fn zero_rtt_saves_a_round_trip_of_each_connection() {
+    for (keys, trips) in [
+        ("connections = \"per-page\"", 2.0),
+        ("connections = \"persistent\"", 2.0),
+        ("connections = \"per-page\"\ninline_objects = 0", 1.0),
+    ] {
+        let inline = if keys.contains("inline") {
+            ""
+        } else {
+            "inline_objects = 4\n"
+        };
+        let session = "tcp = { quic = { zero_rtt = true } }";
+        // The client has two tickets, and gets more a round trip after the first answer.
+        let pages = if inline.is_empty() { 2 } else { 3 };
+        let keys = format!("pages = {pages}\n{inline}page_interval = \"10 s\"\n{session}\n{keys}");
+        let result = result(&http(&keys));
+        assert_eq!(value(&result, "completed"), 1.0, "{keys}");
+        assert_eq!(value(&result, "responses"), f64::from(pages), "{keys}");
+        let mean = value(&result, "response_time_mean") / 0.6;
+        assert!((trips..trips + 0.05).contains(&mean), "{keys}: {mean}");
+    }
+    // The log has the data of the first flight.
+    let keys = "pages = 1\ntcp = { quic = { zero_rtt = true } }";
+    let trace = traced(&http(keys));
+    let client = records(&trace.qlogs[0].1);
+    let early = client.iter().filter(|r| {
+        let is_early = r["data"]["header"]["packet_type"] == "0RTT";
+        let frames = r["data"]["frames"].to_string();
+        is_early && frames.contains("\"stream\"")
+    });
+    assert!(early.count() > 0);
+    assert!(trace.secrets.contains("CLIENT_EARLY_TRAFFIC_SECRET"));
+}
+
 #[test]
 fn pages_without_number_last_as_long_as_the_flow() {
     let keys = "duration = \"65 s\"\npage_interval = \"10 s\"\ninline_objects = 1";

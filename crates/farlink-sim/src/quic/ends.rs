@@ -3,7 +3,7 @@
 use super::seen::{Happened, Progress, Seen, Sending, UNCOUNTED};
 use crate::scenario::{QuicControl, QuicSpec, QuicTable, Time};
 use farlink_channel::rng::Stream;
-use farlink_quic::{Acks, Config, Control, End, Exchange, Side};
+use farlink_quic::{Acks, Config, Control, End, Exchange, Sessions, Side};
 use farlink_tcp::{Instant, Interval, Stats};
 use std::time::Duration;
 
@@ -55,6 +55,8 @@ pub(crate) struct Ends {
     closed: bool,
     spec: QuicSpec,
     finds_mtu: bool,
+    /// Sessions of TLS that both ends remember, with 0-RTT.
+    sessions: Option<Box<Sessions>>,
     random: Stream,
     /// Number of connections.
     connections: u64,
@@ -75,6 +77,7 @@ fn pair(
     spec: &QuicSpec,
     client: usize,
     finds_mtu: bool,
+    sessions: Option<&Sessions>,
     random: &mut Stream,
 ) -> Result<[End; 2], String> {
     let mut end = |is_client: bool, len: u64| {
@@ -84,7 +87,7 @@ fn pair(
         } else {
             Side::Server
         };
-        End::new(side, config, len)
+        End::resuming(side, config, len, sessions)
     };
     let from = end(client == 0, spec.size.unwrap_or(u64::MAX))?;
     let to = end(client == 1, spec.reverse)?;
@@ -103,8 +106,15 @@ impl Ends {
         mut random: Stream,
     ) -> Result<Self, String> {
         let client = usize::from(!sender_opens);
+        let sessions = if spec.transport.zero_rtt() {
+            let mut end = || config(spec, finds_mtu, &mut random);
+            Some(Box::new(Sessions::known(end(), end())?))
+        } else {
+            None
+        };
         Ok(Self {
-            both: pair(spec, client, finds_mtu, &mut random)?,
+            both: pair(spec, client, finds_mtu, sessions.as_deref(), &mut random)?,
+            sessions,
             client,
             closed: false,
             spec: *spec,
@@ -121,7 +131,14 @@ impl Ends {
 
     /// Opens a new connection in place of the current one.
     pub(crate) fn renew(&mut self, now: Instant) {
-        let made = pair(&self.spec, self.client, self.finds_mtu, &mut self.random);
+        let known = self.sessions.as_deref();
+        let made = pair(
+            &self.spec,
+            self.client,
+            self.finds_mtu,
+            known,
+            &mut self.random,
+        );
         let Ok(both) = made else {
             self.broken = true;
             return;
