@@ -351,8 +351,9 @@ impl Adalr {
         }
     }
 
-    /// Enlarges the peer's window at an ACK. The authors put the increase into two functions of
-    /// their simulator, which it calls for each segment and once more when the window is full.
+    /// Enlarges the peer's window at an ACK. The paper increments the window where the sender sizes
+    /// its segments (section 3). farlink counts that once for each segment, and once for each ACK,
+    /// because the sender tries to send after an ACK also if the window has no room.
     fn enlarge(&mut self, cx: &Context<'_>, bytes: u64) {
         let s = &self.settings;
         if s.rwnd == Rwnd::PerCall && self.boosts() {
