@@ -6,6 +6,7 @@
 
 pub(crate) mod config;
 mod fate;
+mod framed;
 mod parts;
 mod simplex;
 
@@ -77,6 +78,8 @@ pub struct Link {
 #[derive(Debug)]
 struct Arq {
     link: ArqLink,
+    /// Set if a direction has a queue discipline.
+    disciplined: bool,
     /// Time of the latest requested call. Calls at other times are stale.
     due: Instant,
     outputs: Vec<Output>,
@@ -110,12 +113,18 @@ impl Link {
     }
 
     /// Returns the link with a link-layer protocol.
-    pub fn with_arq(mut self, link: ArqLink) -> Self {
-        for simplex in &mut self.simplex {
+    pub fn with_arq(mut self, mut link: ArqLink) -> Self {
+        let mut disciplined = false;
+        for (from, simplex) in self.simplex.iter_mut().enumerate() {
             simplex.carry_frames();
+            if simplex.has_discipline() {
+                link.discipline(from);
+                disciplined = true;
+            }
         }
         self.arq = Some(Box::new(Arq {
             link,
+            disciplined,
             due: Instant::MAX,
             outputs: Vec::new(),
         }));
@@ -147,7 +156,7 @@ pub struct Links {
     /// times are stale.
     dues: BTreeMap<u32, Instant>,
     /// Departures of packets that waited in a low class, if recorded.
-    departures: Option<Vec<(PacketId, Instant)>>,
+    departures: Option<Vec<(LinkId, PacketId, Instant)>>,
 }
 
 impl Index<LinkId> for Links {
@@ -268,13 +277,8 @@ impl Links {
             return Offered::Closed;
         }
         let ahead = over.features.may_overtake && packets.takes_ahead(number);
-        let behind = over.holds_normal() && !over.medium.is_shared && !ahead;
-        if behind
-            && over.low_due().is_some_and(|at| at <= now)
-            && !over.passes(now, &packets[number])
-        {
-            // A waiting packet leaves the queue before a packet that arrives at the same time is
-            // queued, as on a link with one class.
+        let framed = over.features.carries_frames;
+        if !ahead && !framed && over.is_due_before(now, &packets[number]) {
             // The event for this departure is still to come and stays the only one of the link.
             self.send_waiting(now, id, packets, outcomes);
         }
@@ -284,6 +288,9 @@ impl Links {
         let packet = packets.get_mut(number);
         if over.mtu.is_some_and(|mtu| packet.ip_len() > mtu.bytes) {
             return Offered::TooLong;
+        }
+        if framed && over.has_discipline() {
+            return self.offer_framed(now, id, number, packets, outcomes);
         }
         let priority = packet.priority();
         let class = over.classify(priority, ahead, arq.is_some());
@@ -468,7 +475,12 @@ impl Links {
             over.low_watched = true;
             return Some((Due::Low, due));
         };
-        let due = arq.link.deadline();
+        let due = if arq.disciplined {
+            self.framed_deadline(id)
+        } else {
+            arq.link.deadline()
+        };
+        let arq = self.arq[id.link() as usize].as_deref_mut()?;
         (due < arq.due).then(|| {
             arq.due = due;
             (Due::Arq, due)
@@ -523,7 +535,7 @@ impl Links {
                 self[watched].low_watched = false;
                 self.send_waiting(now, id, packets, outcomes)
             }
-            Due::Arq => self.advance_arq(now, id, outcomes).then_some(id),
+            Due::Arq => self.advance_arq(now, id, packets, outcomes).then_some(id),
         }
     }
 
@@ -551,20 +563,33 @@ impl Links {
         };
         let (number, fate) = sent?;
         if let Some(departures) = &mut self.departures {
-            departures.push((number, now));
+            departures.push((id, number, now));
         }
         self.occupy_medium(id, fate);
         self.apply_fate(now, id, number, fate, packets, outcomes);
         Some(id)
     }
 
-    fn advance_arq(&mut self, now: Instant, id: LinkId, outcomes: &mut Vec<Outcome>) -> bool {
+    fn advance_arq(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        packets: &mut Packets,
+        outcomes: &mut Vec<Outcome>,
+    ) -> bool {
         let arq = self.arq[id.link() as usize].as_deref_mut();
         let Some(arq) = arq.filter(|arq| arq.due == now) else {
             return false;
         };
         arq.due = Instant::MAX;
-        arq.link.advance(now, &mut arq.outputs);
+        if arq.disciplined {
+            self.advance_framed(now, id, packets, outcomes);
+        } else {
+            arq.link.advance(now, &mut arq.outputs);
+        }
+        let Some(arq) = self.arq[id.link() as usize].as_deref_mut() else {
+            return false;
+        };
         let directed = |from: usize| LinkId::new(id.link(), Direction::BOTH[from]);
         for output in arq.outputs.drain(..) {
             outcomes.push(match output {
@@ -612,9 +637,9 @@ impl Links {
         }
     }
 
-    /// Removes and returns the recorded departures: packets, and the times at which their
+    /// Removes and returns the recorded departures: directions, packets, and the times at which their
     /// transmission began.
-    pub fn drain_departures(&mut self) -> impl Iterator<Item = (PacketId, Instant)> + '_ {
+    pub fn drain_departures(&mut self) -> impl Iterator<Item = (LinkId, PacketId, Instant)> + '_ {
         self.departures.iter_mut().flat_map(|all| all.drain(..))
     }
 
@@ -656,10 +681,11 @@ impl Links {
     /// wait or are being sent are not counted as sent.
     pub fn stats_at(&self, id: LinkId, now: Instant) -> (LinkStats, BackgroundStats) {
         match self.arq(id) {
-            Some(arq) => (
-                *arq.stats(id.direction() as usize),
-                BackgroundStats::default(),
-            ),
+            Some(arq) => {
+                let mut stats = *arq.stats(id.direction() as usize);
+                self[id].add_discipline(&mut stats);
+                (stats, BackgroundStats::default())
+            }
             None => self[id].stats_at(now),
         }
     }
@@ -667,10 +693,11 @@ impl Links {
     /// Returns the number of packets that a direction loses for any cause, including losses that
     /// lie in the future.
     pub fn lost(&self, id: LinkId) -> u64 {
-        let drops = match self.arq(id) {
-            Some(arq) => arq.stats(id.direction() as usize).drops,
-            None => self[id].stats().drops,
+        let mut stats = match self.arq(id) {
+            Some(arq) => *arq.stats(id.direction() as usize),
+            None => return self[id].stats().drops.iter().sum(),
         };
-        drops.iter().sum()
+        self[id].add_discipline(&mut stats);
+        stats.drops.iter().sum()
     }
 }

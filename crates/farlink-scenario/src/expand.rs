@@ -535,7 +535,6 @@ fn limits_in_bytes(item: &mut DirectionSpec, round_trip: Interval) -> Result<(),
 /// Checks the discipline and the classes of a direction, and refuses keys that exclude them.
 fn queues_alone(link: &LinkSpec, item: &DirectionSpec) -> Result<(), Problem> {
     let excluded = [
-        ("arq", link.arq.is_some()),
         ("header_compression", link.header_compression.is_some()),
         ("background", !item.background.is_empty()),
         ("mark", !item.mark.is_unlimited()),

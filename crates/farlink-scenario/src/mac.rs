@@ -160,6 +160,11 @@ pub(super) fn check_dama(
                 "= \"dama\" does not go with rate_trace; write a rate".into()
             ));
         }
+        if direction.discipline.is_some() || !direction.classes.is_empty() {
+            let message = "= \"dama\" does not go with a discipline, whose drops no request \
+                           withdraws; leave out discipline and classes";
+            return Err(mac(message.into()));
+        }
         if dama.slot_bytes(direction.rate) == 0 {
             let message = "= \"dama\" has slots of less than a byte; write fewer slots or a \
                            longer frame";

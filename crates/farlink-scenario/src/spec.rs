@@ -165,8 +165,8 @@ table! {
         #[serde(default)]
         queue: QueueSpec;
         /// Discipline that selects the packets to send, to drop and to mark. It replaces a FIFO
-        /// queue that drops at its tail, and `queue` is its limit. Not with `arq`,
-        /// `header_compression`, `background` or `mark`. Packets of low priority then have no class
+        /// queue that drops at its tail, and `queue` is its limit. With `arq` it holds the packets that were never sent. Not with
+        /// `header_compression`, `background`, `mark` or `arq.mac.access = "dama"`. Packets of low priority then have no class
         /// of their own.
         discipline?: DisciplineSpec;
         /// Classes of packets by Diffserv codepoint, in the order in which they are sent. Each has a

@@ -7,6 +7,7 @@ mod agents_seen;
 mod agents_whole;
 mod applications;
 mod arq;
+mod arq_disciplines;
 mod autotuning;
 mod balance;
 mod bbr;

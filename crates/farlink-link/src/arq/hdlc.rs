@@ -112,6 +112,12 @@ impl Station {
         self.awaiting_ua
     }
 
+    /// Returns whether no supervisory frame precedes a new packet.
+    pub(super) fn takes_new(&self) -> bool {
+        let supervisory = self.sabme_due || self.ua_due || self.rr_due;
+        !supervisory && !self.awaiting_ua && self.send.takes_new()
+    }
+
     #[inline]
     pub(super) fn deadline(&self) -> Instant {
         self.retry_at.min(self.ack_at)

@@ -83,6 +83,11 @@ impl Lapb {
         self.station.send.wire(self.expected)
     }
 
+    /// Returns whether the next frame would carry a new packet.
+    pub(super) fn takes_new(&self) -> bool {
+        !self.reject_due && self.station.takes_new()
+    }
+
     #[inline]
     pub(super) fn poll_frame(&mut self) -> Option<Frame> {
         let nr = self.nr();

@@ -40,6 +40,20 @@ impl ArqConfig {
     }
 }
 
+/// Packet that a queue discipline passes to the protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// Number of the packet.
+    pub packet: u32,
+    /// Length of the IP packet in bytes.
+    pub ip_len: u32,
+    /// Transport-layer data of the packet.
+    pub tag: Tag,
+}
+
+/// Queue disciplines of both directions: removes the packet of a direction that is sent next.
+pub type Source<'a> = dyn FnMut(usize) -> Option<Taken> + 'a;
+
 /// Error for an offered packet: the queue in front of the window is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
@@ -223,6 +237,8 @@ struct Half {
     outstanding: u64,
     changed_at: Instant,
     reported: (u32, u64),
+    /// Packets and bytes that wait in a queue discipline; `None` without a discipline.
+    disciplined: Option<(u32, u64)>,
     stats: LinkStats,
     frames: ArqStats,
 }
@@ -266,6 +282,7 @@ impl ArqLink {
                 outstanding: 0,
                 changed_at: Instant::ZERO,
                 reported: (0, 0),
+                disciplined: None,
                 stats: LinkStats::default(),
                 frames: ArqStats::default(),
             }),
@@ -279,6 +296,23 @@ impl ArqLink {
     /// Makes both directions share one medium from now on.
     pub fn share(&mut self) {
         self.sent_last = Some(1);
+    }
+
+    /// Makes the window of a direction take its packets from a queue discipline from now on.
+    pub fn discipline(&mut self, from: usize) {
+        self.halves[from].disciplined = Some((0, 0));
+    }
+
+    /// Notes the packets and bytes that wait in the queue discipline of a direction.
+    pub fn note_disciplined(&mut self, from: usize, queued: (u32, u64)) {
+        let half = &mut self.halves[from];
+        half.disciplined = Some(queued);
+        half.stats.queue_max = half.stats.queue_max.max(queued.0.into());
+    }
+
+    /// Returns whether a packet of a queue discipline could be sent at once.
+    pub fn takes_new(&self, from: usize) -> bool {
+        self.may_send(from) && self.entities[from].takes_new()
     }
 
     /// Makes the link report departures of frames with packets from now on.
@@ -316,7 +350,11 @@ impl ArqLink {
 
     /// Returns the number and bytes of the packets that wait in front of a window.
     pub fn waiting(&self, from: usize) -> (u32, u64) {
-        self.entities[from].waiting()
+        let (packets, bytes) = self.entities[from].waiting();
+        match self.halves[from].disciplined {
+            None => (packets, bytes),
+            Some((more, longer)) => (packets + more, bytes + longer),
+        }
     }
 
     /// Returns the number and bytes of the waiting packets if they changed since the last call.
@@ -379,7 +417,37 @@ impl ArqLink {
             half.count_drop(DropCause::Congestion, tag.low);
             return Err(Full);
         }
-        let entity = &mut self.entities[from];
+        self.accept(
+            now,
+            from,
+            &Taken {
+                packet,
+                ip_len,
+                tag,
+            },
+        );
+        self.feed_mac(now, from, &mut |_| None);
+        let waits = u64::from(self.waiting(from).0);
+        let stats = &mut self.halves[from].stats;
+        stats.queue_max = stats.queue_max.max(waits);
+        Ok(())
+    }
+
+    /// Sends the first packet of the queue discipline of a direction, if the window and the MAC
+    /// take it.
+    pub fn feed(&mut self, now: Instant, from: usize, source: &mut Source<'_>) {
+        self.feed_mac(now, from, source);
+    }
+
+    /// Puts a packet into the queue in front of the window.
+    #[inline]
+    fn accept(&mut self, now: Instant, from: usize, taken: &Taken) {
+        let Taken {
+            packet,
+            ip_len,
+            tag,
+        } = *taken;
+        let (half, entity) = (&mut self.halves[from], &mut self.entities[from]);
         if tag.len > 0 {
             let recovering = |item: Item| {
                 let held = &half.held[item.token as usize];
@@ -396,15 +464,20 @@ impl ArqLink {
         entity.offer(Item { token, len: ip_len });
         let bytes = ip_len + self.config.header + half.config.overhead;
         half.mac.on_offer(now, half.config.coded(bytes));
-        self.feed_mac(now, from);
-        let waits = u64::from(self.waiting(from).0);
-        let stats = &mut self.halves[from].stats;
-        stats.queue_max = stats.queue_max.max(waits);
-        Ok(())
     }
 
     /// Processes all arrivals, ends of transmission and time-outs until `now`.
     pub fn advance(&mut self, now: Instant, outputs: &mut Vec<Output>) {
+        self.advance_with(now, outputs, &mut |_| None);
+    }
+
+    /// Does as [`Self::advance`], and takes packets from queue disciplines.
+    pub fn advance_with(
+        &mut self,
+        now: Instant,
+        outputs: &mut Vec<Output>,
+        source: &mut Source<'_>,
+    ) {
         while self.deadline() <= now {
             for from in 0..2 {
                 while let Some(frame) = self.halves[from].arrived(now) {
@@ -430,7 +503,7 @@ impl ArqLink {
             }
             let first = self.sent_last.map_or(0, |last| 1 - last);
             for from in [first, 1 - first] {
-                self.feed_mac(now, from);
+                self.feed_mac(now, from, source);
             }
         }
     }
@@ -444,8 +517,15 @@ impl ArqLink {
 
     /// Gives the next frame to the MAC if the MAC accepts one.
     #[inline]
-    fn feed_mac(&mut self, now: Instant, from: usize) {
+    fn feed_mac(&mut self, now: Instant, from: usize, source: &mut Source<'_>) {
         let may_send = self.may_send(from);
+        if may_send
+            && self.halves[from].disciplined.is_some()
+            && self.entities[from].takes_new()
+            && let Some(taken) = source(from)
+        {
+            self.accept(now, from, &taken);
+        }
         let half = &mut self.halves[from];
         if may_send && let Some(frame) = self.entities[from].poll_frame(&mut self.outcomes) {
             if let Some(last) = &mut self.sent_last {

@@ -101,6 +101,17 @@ impl Mdlp {
         &mut self.last_srej[usize::from(place)]
     }
 
+    /// Returns whether the next frame would carry a new packet.
+    pub(super) fn takes_new(&self) -> bool {
+        let rejects = |&number: &u64| self.receiving.is_missing(number);
+        let resends = |&number: &u64| number >= self.station.send.una;
+        !self.poll_due
+            && !self.polling
+            && self.station.takes_new()
+            && !self.srej_due.iter().any(rejects)
+            && !self.resend.iter().any(resends)
+    }
+
     #[inline]
     pub(super) fn poll_frame(&mut self) -> Option<Frame> {
         let nr = self.nr();

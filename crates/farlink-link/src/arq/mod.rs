@@ -23,7 +23,7 @@ pub use frame::{Frame, FrameKind, Item, Outcome};
 pub use hdlc::{GiveUp, RetryFrom};
 pub use lapb::{Lapb, LapbConfig};
 pub use limits::{ArqError, most_go_back, most_selective};
-pub use link::{ArqConfig, ArqLink, ArqStats, Full, Output, SentFrame, Tag};
+pub use link::{ArqConfig, ArqLink, ArqStats, Full, Output, SentFrame, Source, Tag, Taken};
 pub use mdlp::{Mdlp, MdlpConfig};
 pub use plain::Plain;
 pub use rlp::{Rlp, RlpConfig};
@@ -115,6 +115,16 @@ impl Entity {
     pub fn unacknowledged(&self) -> impl Iterator<Item = Item> + '_ {
         let send = self.sending();
         (send.una..send.top).map(|number| send.item(number))
+    }
+
+    /// Returns whether the next frame would carry a new packet, if one was offered now.
+    pub fn takes_new(&self) -> bool {
+        match self {
+            Self::Plain(entity) => entity.send.takes_new(),
+            Self::Lapb(entity) => entity.takes_new(),
+            Self::Mdlp(entity) => entity.takes_new(),
+            Self::Rlp(entity) => entity.takes_new(),
+        }
     }
 
     /// Returns the next frame for an idle MAC. Supervisory frames precede retransmissions, and

@@ -87,6 +87,12 @@ impl Rlp {
         self.status_at
     }
 
+    /// Returns whether the next frame would carry a new packet.
+    pub(super) fn takes_new(&self) -> bool {
+        let status = self.status_due && !self.status_sent;
+        !status && self.again == 0 && self.send.takes_new()
+    }
+
     #[inline]
     pub(super) fn poll_frame(&mut self) -> Option<Frame> {
         if self.status_due && !self.status_sent {

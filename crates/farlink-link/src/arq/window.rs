@@ -76,6 +76,12 @@ impl Sending {
         self.outstanding() < self.window
     }
 
+    /// Returns whether a new packet would be the next frame: nothing is to be resent after going
+    /// back, no packet waits, and the window is open.
+    pub(super) fn takes_new(&self) -> bool {
+        self.next == self.top && self.waiting.is_empty() && self.is_open()
+    }
+
     /// Returns the wire number of a frame.
     #[inline]
     pub(super) fn wire(&self, number: u64) -> u8 {

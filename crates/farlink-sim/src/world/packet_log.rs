@@ -88,10 +88,13 @@ impl World {
             return;
         }
         let (links, packets) = (&mut self.links, &self.packets);
-        // Each loop is inside the iterator, because most calls find nothing to drain.
-        let reasons = links[link].drain_reasons();
-        reasons.for_each(|(packet, reason)| probes.dropped(packet, reason));
-        links.drain_departures().for_each(|(packet, at)| {
+        // Each loop is inside the iterator, because most calls find nothing to drain. An event of a
+        // link protocol serves both directions.
+        for link in [link, link.reverse()] {
+            let reasons = links[link].drain_reasons();
+            reasons.for_each(|(packet, reason)| probes.dropped(packet, reason));
+        }
+        links.drain_departures().for_each(|(link, packet, at)| {
             let leaving = (packet, &packets[packet]);
             probes.may_be_marked(at, link, leaving);
             probes.departed(at, link, leaving);

@@ -6,6 +6,7 @@
 use super::Simplex;
 use super::queue::{pack, priority};
 use crate::discipline::{Discipline, Drops, Leaving, Reason, Waiting};
+use crate::link::config::LinkStats;
 use crate::link::fate::{Fate, Outcome};
 use farlink_channel::DropCause;
 use farlink_small::Quantiles;
@@ -61,6 +62,18 @@ impl Disciplined {
         let leaving = self.discipline.dequeue(now, &mut self.drops)?;
         self.counts.count_departure(leaving.waiting.sojourn(now));
         Some(leaving)
+    }
+}
+
+/// Returns the entry of a packet of `len` bytes that joins a discipline.
+fn waiting_of(now: Instant, number: PacketId, packet: &Packet, len: u32) -> Waiting {
+    Waiting {
+        packet: number,
+        packed: pack(len, packet.has_data(), packet.priority(), false),
+        len,
+        joined: now,
+        flow: packet.flow_hash(),
+        ecn: packet.ecn(),
     }
 }
 
@@ -179,14 +192,7 @@ impl Simplex {
         medium_idle: bool,
         outcomes: &mut Vec<Outcome>,
     ) -> Option<Fate> {
-        let waiting = Waiting {
-            packet: number,
-            packed: pack(len, packet.has_data(), packet.priority(), false),
-            len,
-            joined: now,
-            flow: packet.flow_hash(),
-            ecn: packet.ecn(),
-        };
+        let waiting = waiting_of(now, number, packet, len);
         self.queued(now);
         if let Some(own) = &mut self.low.disciplined {
             own.passed = false;
@@ -255,5 +261,71 @@ impl Simplex {
             self.count_mark();
         }
         Some((packet, self.send(now, leaving.waiting.packed)))
+    }
+
+    /// Puts a packet into the discipline in front of a link-layer protocol. Returns false if the
+    /// discipline drops the packet.
+    pub(in crate::link) fn join_discipline(
+        &mut self,
+        (now, id): (Instant, LinkId),
+        (number, packet): (PacketId, &mut Packet),
+        outcomes: &mut Vec<Outcome>,
+    ) -> bool {
+        let waiting = waiting_of(now, number, packet, packet.ip_len());
+        let Some(own) = self.low.disciplined.as_deref_mut() else {
+            return true;
+        };
+        let marked = own
+            .discipline
+            .offer(now, (waiting, &*packet), &mut own.drops);
+        if self.settle_drops(now, id, Some(number), outcomes) {
+            return false;
+        }
+        if marked == Some(true) {
+            packet.set_ecn(Ecn::Ce);
+            self.count_mark();
+        }
+        true
+    }
+
+    /// Removes the packet that a link-layer protocol sends next, and returns its length. Drops and
+    /// marks on the way are applied.
+    pub(in crate::link) fn take_disciplined(
+        &mut self,
+        (now, id): (Instant, LinkId),
+        packets: &mut Packets,
+        outcomes: &mut Vec<Outcome>,
+    ) -> Option<(PacketId, u32)> {
+        if !self.has_ready(now) {
+            return None;
+        }
+        let own = self.low.disciplined.as_deref_mut()?;
+        let leaving = own.dequeue(now);
+        self.settle_drops(now, id, None, outcomes);
+        let Leaving { waiting, marked } = leaving?;
+        if marked {
+            packets.get_mut(waiting.packet).set_ecn(Ecn::Ce);
+            self.count_mark();
+        }
+        Some((waiting.packet, waiting.len))
+    }
+
+    /// Returns the time at which a shaper releases the next packet, if one waits for it.
+    pub(in crate::link) fn shaped_until(&self) -> Option<Instant> {
+        let until = self.held_until();
+        (self.has_waiting() && until > Instant::ZERO).then_some(until)
+    }
+
+    /// Adds the drops and marks of the discipline to the counters of a link-layer protocol.
+    pub(in crate::link) fn add_discipline(&self, stats: &mut LinkStats) {
+        if !self.has_discipline() {
+            return;
+        }
+        let own = self.stats();
+        stats.marks += own.marks;
+        for (cause, drops) in own.drops.iter().enumerate() {
+            stats.drops[cause] += drops;
+            stats.low_drops[cause] += own.low_drops[cause];
+        }
     }
 }

@@ -188,6 +188,15 @@ impl Simplex {
         (packets - low_packets, bytes - low_bytes)
     }
 
+    /// Returns whether a waiting packet leaves before `packet` is queued. A packet whose turn comes
+    /// when another arrives leaves first, as on a link with one class.
+    pub(in crate::link) fn is_due_before(&self, now: Instant, packet: &Packet) -> bool {
+        self.holds_normal()
+            && !self.medium.is_shared
+            && self.low_due().is_some_and(|at| at <= now)
+            && !self.passes(now, packet)
+    }
+
     /// Returns whether normal packets also wait in the low class.
     pub(in crate::link) fn holds_normal(&self) -> bool {
         self.features.may_overtake || self.features.defers_dequeue
