@@ -87,3 +87,21 @@ impl AckRateState {
         Some(AckRateOption::Every(every))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Segments have the request up to the acknowledgment of the first segment that had it, and not
+    /// of a later one.
+    #[test]
+    fn requests_end_with_the_ack_of_the_first() {
+        let mut state = AckRateState::new(AckRate::Request(4));
+        state.on_syn(Some(AckRateOption::Capable));
+        let request = Some(AckRateOption::Every(4));
+        assert_eq!(state.request(1, 101), request);
+        assert_eq!(state.request(1, 201), request);
+        assert_eq!(state.request(100, 301), request);
+        assert_eq!(state.request(101, 401), None);
+    }
+}

@@ -80,3 +80,42 @@ pub(crate) fn may_wait(segment: &Segment) -> bool {
     let special = segment.flags.0 & (LAST.0 | SINGLE.0) != 0;
     !segment.body.is_empty() && !special && !segment.dummy
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::Body;
+
+    fn segment(seq: u32, len: u32, flags: Flags) -> Segment {
+        Segment {
+            seq: Seq(seq),
+            ack: Seq(7),
+            flags: Flags::ACK.with(flags),
+            body: Body::of_len(len),
+            ..Segment::default()
+        }
+    }
+
+    /// Only data that differs in nothing but its sequence number and its last flags is joined, as in
+    /// `tcp_gro_receive`.
+    #[test]
+    fn segments_that_differ_are_not_joined() {
+        let none = Flags(0);
+        let mut joining = Joining::new(Some(Interval::from_millis(1))).unwrap();
+        joining.push(&segment(100, 50, none));
+        assert!(joining.continues(&segment(150, 50, none)));
+        assert!(joining.continues(&segment(150, 20, Flags::PSH)));
+        for (other, why) in [
+            (segment(150, 0, none), "an ACK without data"),
+            (segment(150, 51, none), "longer than the first"),
+            (segment(151, 50, none), "a gap"),
+            (segment(150, 50, Flags::ECE), "another flag"),
+            (segment(150, 50, Flags::CWR), "CWR, which answers ECE"),
+        ] {
+            assert!(!joining.continues(&other), "{why}");
+        }
+        let mut other = segment(150, 50, none);
+        other.ack = Seq(8);
+        assert!(!joining.continues(&other), "another acknowledgment");
+    }
+}
