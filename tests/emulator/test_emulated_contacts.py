@@ -76,7 +76,7 @@ def test_datagrams_wait_for_the_next_contact(capfd: pytest.CaptureFixture[str]) 
     assert len(ends) == 2
     between = (PLAN[2][0] + PLAN[2][2]) - (PLAN[1][0] + PLAN[1][2])
     assert ends[1] - ends[0] == pytest.approx(between, abs=0.1)
-    # Those that waited arrive together: one for each 50 ms of the gap.
+    # Datagrams that waited arrive together: one for each 50 ms of the gap.
     for end in ends:
         together = [arrived for arrived in arrivals if end <= arrived < end + EVERY / 2]
         assert len(together) == pytest.approx(1.5 / EVERY, abs=5)

@@ -1,5 +1,6 @@
 """Traces written while their run goes on: the same files, bounded memory, nothing half-written."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -180,3 +181,21 @@ def test_other_runs_are_simulated_before_their_traces(
     monkeypatch.setattr(api, "run", stop)
     assert farlink("run", str(small), "--out", str(tmp_path / "out"), *options) == 2
     assert not (tmp_path / "out").exists()
+
+
+def test_a_full_disk_leaves_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The numbers of a run are printed also if its traces cannot be written."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(tracefiles, "write", full)
+    out = tmp_path / "out"
+    small = ["--set", "flows.0.size=20 kB"]
+    assert farlink("run", "geo-lossy", *small, "--out", str(out)) == 2
+    printed = capsys.readouterr()
+    assert "goodput" in printed.out
+    assert "no space left on device" in printed.err
+    assert not out.exists()

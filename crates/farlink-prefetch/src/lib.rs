@@ -3,7 +3,7 @@
 //! Prefetches memory of flows. A run with thousands of flows does not fit into the cache. The
 //! engine computes in advance which flow is next, and prefetches its memory so that the processor
 //! need not wait. Prefetching changes only the run time. This is the only unsafe code of the
-//! engine, so it has its own crate. On processors other than x86-64 the functions do nothing.
+//! engine, so it has its own crate. On processors other than x86-64 prefetching does nothing.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -80,7 +80,7 @@ impl Jobs {
             .into_iter()
             .map(|(text, runs)| (text.as_ref().to_owned(), runs))
             .unzip();
-        // One thread for all, because a sweep has thousands of short runs.
+        // All are read in one thread, because a sweep has thousands of short runs.
         let work = move || {
             texts
                 .iter()

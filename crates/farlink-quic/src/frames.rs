@@ -355,7 +355,7 @@ mod tests {
         let fields = ",'sequence_number':1,'retire_prior_to':0,'connection_id':'0809'";
         let expected = [other("new_connection_id", fields), Frame::Ping];
         assert_eq!(parse(&payload), expected);
-        // What is cut off, and what is unknown, ends the list.
+        // Frames that are cut off or unknown end the list.
         for bytes in [&[0x06, 0, 9, 1][..], &[0x40], &[0x30]] {
             assert_eq!(parse(bytes), [unknown(bytes[0].into())]);
         }

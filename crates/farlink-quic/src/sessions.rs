@@ -26,7 +26,8 @@ impl fmt::Debug for Sessions {
 
 impl Sessions {
     /// Returns the TLS of two ends that have had a connection, after which the client has tickets.
-    /// That connection takes no simulated time. `client` and `server` are the parameters of its ends.
+    /// The connection takes no simulated time, and its ends have the parameters `client` and
+    /// `server`.
     ///
     /// # Errors
     /// Fails if the TLS library refuses the configuration, or the server gives no ticket.

@@ -461,7 +461,7 @@ fn a_client_with_a_session_sends_data_in_its_first_flight() {
         };
         net.ends = [end(Side::Client, 1, 5_000), end(Side::Server, 2, 0)];
         net.run(|ends| ends[1].has_all());
-        // One way of 50 ms; without a session the data leaves a round trip later.
+        // Data takes 50 ms one way; without a session it leaves a round trip later.
         assert_eq!(net.now, 50 * MS, "{control:?}");
         net.run(|ends| ends[0].is_acknowledged());
         assert!(net.ends[0].resumed(), "{control:?}");

@@ -1,4 +1,4 @@
-//! One run on several cores: measured with the threads of this machine, and computed for more.
+//! Measurement of one run on several cores: with the threads of this machine, and computed for more.
 //!
 //! `cargo bench -p farlink-sim --bench cores -- [SCENARIO] [--parts 2,4] [--runs 5]` runs a scenario file, by
 //! default 10,000 flows over a constellation of 1,000 nodes. For each number of parts it handles all

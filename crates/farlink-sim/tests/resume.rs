@@ -105,26 +105,33 @@ fn a_path_of_half_or_twice_the_rate_validates_the_paced_jump() {
     }
 }
 
+/// Simulates a path of a quarter of the rate with a short queue. Returns the traces, and the begin and
+/// the end of the retreat in nanoseconds.
+fn retreat(profile: &str, variant: &str) -> (Trace, u64, u64) {
+    let trace = play(&[
+        ("tcp.profile", profile),
+        ("tcp.variant", variant),
+        ("links.satellite.down.rate", "1.25 Mbit/s"),
+        ("links.satellite.down.queue.packets", "20"),
+    ]);
+    let phases = phases(&trace);
+    let all = [
+        Mark::ResumeUnvalidated,
+        Mark::ResumeValidating,
+        Mark::ResumeSafeRetreat,
+        Mark::ResumeNormal,
+    ];
+    assert_eq!(names(&phases), all, "{profile}/{variant} {phases:?}");
+    let (from, to) = ((phases[2].1 * 1e9) as u64, (phases[3].1 * 1e9) as u64);
+    (trace, from, to)
+}
+
 /// A quarter of the rate: 78,125 bytes and the queue hold less than the jump. The window stays below
 /// half of the data known to be delivered, and the threshold becomes half of what the path carried.
 #[test]
 fn a_path_of_a_quarter_of_the_rate_leads_to_a_retreat() {
     for (profile, variant) in [("rfc", "sack"), ("rfc", "cubic"), ("linux", "cubic")] {
-        let trace = play(&[
-            ("tcp.profile", profile),
-            ("tcp.variant", variant),
-            ("links.satellite.down.rate", "1.25 Mbit/s"),
-            ("links.satellite.down.queue.packets", "20"),
-        ]);
-        let phases = phases(&trace);
-        let all = [
-            Mark::ResumeUnvalidated,
-            Mark::ResumeValidating,
-            Mark::ResumeSafeRetreat,
-            Mark::ResumeNormal,
-        ];
-        assert_eq!(names(&phases), all, "{profile}/{variant} {phases:?}");
-        let (from, to) = ((phases[2].1 * 1e9) as u64, (phases[3].1 * 1e9) as u64);
+        let (trace, from, to) = retreat(profile, variant);
         let state = |name| column(&trace.tables, "state", name);
         let (times, cwnd, ssthresh) = (state("time"), state("cwnd"), state("ssthresh"));
         let rows = || (0..times.len()).filter(|&i| times[i] >= from && times[i] < to);
@@ -232,21 +239,7 @@ fn delay_and_rate_based_controllers_use_a_remembered_path() {
 #[test]
 fn delay_and_rate_based_controllers_retreat() {
     for (profile, variant) in BASED.into_iter().filter(|&row| row != ("rfc", "vegas")) {
-        let trace = play(&[
-            ("tcp.profile", profile),
-            ("tcp.variant", variant),
-            ("links.satellite.down.rate", "1.25 Mbit/s"),
-            ("links.satellite.down.queue.packets", "20"),
-        ]);
-        let phases = phases(&trace);
-        let all = [
-            Mark::ResumeUnvalidated,
-            Mark::ResumeValidating,
-            Mark::ResumeSafeRetreat,
-            Mark::ResumeNormal,
-        ];
-        assert_eq!(names(&phases), all, "{profile}/{variant} {phases:?}");
-        let (from, to) = ((phases[2].1 * 1e9) as u64, (phases[3].1 * 1e9) as u64);
+        let (trace, from, to) = retreat(profile, variant);
         let state = |name| column(&trace.tables, "state", name);
         let (times, cwnd) = (state("time"), state("cwnd"));
         let rows = (0..times.len()).filter(|&i| times[i] >= from && times[i] < to);

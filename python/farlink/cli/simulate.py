@@ -124,7 +124,11 @@ def _simulated(
     jobs = contents["jobs"]
     if out is not None and _streams(table_format, contents) and jobs > 0 and threads == 1:
         snaplen = contents["snaplen"]
-        single = tracedrun.write(scenario, out, **arguments, snaplen=snaplen, progress=watch)
+        try:
+            single = tracedrun.write(scenario, out, **arguments, snaplen=snaplen, progress=watch)
+        except OSError:
+            # The table is printed all the same. Writing again gives the error after the table.
+            single = None
         if single is not None:
             return single, True
     result = api.run(scenario, **arguments, jobs=jobs, threads=threads, progress=watch)

@@ -1,5 +1,5 @@
-//! One run on several cores: parts of the network, each with its own events, in windows of the
-//! least delay of a link between parts (conservative, as in Chandy and Misra 1979).
+//! Parallel simulation of one network: parts with their own events, in windows of the least delay
+//! of a link between parts (conservative, as in Chandy and Misra 1979).
 //!
 //! Results equal those of [`crate::run()`] to the bit, for any number of parts and threads. Events
 //! have a total order that does not depend on parts, and events of different parts in one window

@@ -31,7 +31,7 @@ pub(crate) struct Seen {
 pub(crate) enum Progress {
     /// Data left, for the first time or again.
     Sent { seq: u64, len: u32, again: bool },
-    /// All data before `ack` is acknowledged, and flow control allows `window` bytes beyond.
+    /// Acknowledgment of all data before `ack`; flow control allows `window` bytes beyond.
     Acked { ack: u64, window: u64 },
     /// Data beyond a gap is acknowledged.
     Beyond { left: u64, right: u64 },

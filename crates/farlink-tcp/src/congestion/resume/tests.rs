@@ -395,7 +395,7 @@ fn every_controller_with_a_window_jumps_and_retreats() {
             Some(Mark::ResumeUnvalidated)
         );
         assert_eq!(driver.state().0, JUMP, "{}", algorithm.name);
-        // What a rate sample does to the window ends with the sample.
+        // Changes that a rate sample makes to the window end with the sample.
         driver.cc.collapse(3 * MSS);
         driver.resume.after_sample(&mut *driver.cc);
         assert_eq!(driver.state(), (JUMP, u64::MAX, 15), "{}", algorithm.name);
