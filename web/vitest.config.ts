@@ -3,5 +3,10 @@ import { lessons } from "./lessons-plugin";
 
 export default defineConfig({
   plugins: [lessons()],
-  test: { include: ["tests/unit/**/*.test.ts"], environment: "node", maxWorkers: 2 },
+  test: {
+    include: ["tests/unit/**/*.test.ts"],
+    setupFiles: ["tests/unit/setup.ts"],
+    environment: "node",
+    maxWorkers: 2,
+  },
 });
