@@ -168,7 +168,7 @@ test-long: $(EXTENSION) $(WEB) | check-chromium ## The tests that take minutes: 
 	$(CARGO) test $(LOCKED) --release --workspace -- --ignored
 	PROPTEST_CASES=25600 $(CARGO) test $(LOCKED) --release --workspace --lib --tests
 	$(RUN) pytest -m long -rs tests || test $$? = 5 # 5: there is none
-	cd web && FARLINK_SEED=$$RANDOM npm run --silent unit
+	cd web && FARLINK_SEED=$$(date +%s) npm run --silent unit
 	cd web && FARLINK_LONG=1 npm run --silent browser -- lesson-hints
 
 # On a CI machine the extension is built before clippy takes cargo's lock: the longest tests wait for it.
