@@ -30,6 +30,18 @@ pub struct ControlStats {
     pub reductions: u64,
     /// Events of persistent congestion (RFC 9002, 7.6).
     pub persistent: u64,
+    /// Set while the window does not block the next datagram.
+    pub(crate) is_open: bool,
+}
+
+/// Window of a control while it does not block: beyond it quinn-proto does not pace either.
+const OPEN: u64 = 1 << 40;
+
+/// Lets the window block the next datagram, or lets it not.
+pub(crate) fn open_window(control_stats: &Mutex<ControlStats>, is_open: bool) {
+    if let Ok(mut control_stats) = control_stats.lock() {
+        control_stats.is_open = is_open;
+    }
 }
 
 /// Makes the congestion control of a connection.
@@ -142,7 +154,8 @@ impl Controller for Watched {
     }
 
     fn window(&self) -> u64 {
-        self.inner.window()
+        let is_open = self.control_stats.lock().is_ok_and(|stats| stats.is_open);
+        if is_open { OPEN } else { self.inner.window() }
     }
 
     fn metrics(&self) -> ControllerMetrics {

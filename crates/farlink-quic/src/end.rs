@@ -2,12 +2,13 @@
 
 use crate::app::App;
 use crate::config::{Config, Control};
-use crate::control::ControlStats;
+use crate::control::{ControlStats, open_window};
 use crate::counters::{Counters, Side};
 use crate::dialog::{Dialog, Exchange};
 use crate::ledger::{Ledger, Progress};
 use crate::qlog::Qlog;
 use crate::random::drawing;
+use crate::rescue::{Rescue, is_of_handshake};
 use crate::sessions::Sessions;
 use crate::setup::{self, at, draw, nanos, transport};
 use crate::streams::{self, Incoming, Outgoing};
@@ -48,6 +49,8 @@ pub struct End {
     drained: bool,
     control_stats: Arc<Mutex<ControlStats>>,
     secrets: Arc<Secrets>,
+    /// Probe timeout of a handshake that waits for the window.
+    rescue: Rescue,
     /// Answers of the endpoint that belong to no connection.
     answers: VecDeque<Vec<u8>>,
     app: App,
@@ -78,6 +81,14 @@ fn peer(side: Side) -> SocketAddr {
         Side::Server => (2, 50_000),
     };
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)), port)
+}
+
+/// Returns whether the handshake is confirmed (RFC 9001, 4.1.2), so that no packet of it is sent.
+fn is_confirmed(connection: &Connection) -> bool {
+    let is_server = connection.side().is_server();
+    connection.is_closed()
+        || !connection.is_handshaking()
+            && (is_server || connection.stats().frame_rx.handshake_done > 0)
 }
 
 impl End {
@@ -129,6 +140,7 @@ impl End {
             drained: false,
             control_stats,
             secrets,
+            rescue: Rescue::Idle,
             answers: VecDeque::new(),
             app: App {
                 outgoing: Outgoing::new(len, config.streams),
@@ -293,6 +305,9 @@ impl End {
         drawing(&mut random, || {
             if let Some((_, connection)) = &mut self.connection {
                 connection.handle_timeout(at(now));
+                if self.rescue.on_time(now, connection.rtt()) {
+                    open_window(&self.control_stats, true);
+                }
             }
             self.serve();
         });
@@ -322,7 +337,12 @@ impl End {
         let (_, connection) = self.connection.as_mut()?;
         let frames = connection.stats().frame_tx.stream;
         let mut bytes = Vec::new();
-        let transmit = connection.poll_transmit(at(now), 1, &mut bytes)?;
+        let transmit = connection.poll_transmit(at(now), 1, &mut bytes);
+        if self.rescue.due().is_some() || is_of_handshake(&bytes) {
+            open_window(&self.control_stats, false);
+            self.rescue.on_sent(now, &bytes, connection.rtt());
+        }
+        let transmit = transmit?;
         bytes.truncate(transmit.size);
         let has_data = connection.stats().frame_tx.stream > frames;
         self.serve();
@@ -351,7 +371,14 @@ impl End {
         }
         let (_, connection) = self.connection.as_mut()?;
         let due = connection.poll_timeout()?;
-        Some(nanos(due))
+        if is_confirmed(connection) {
+            self.rescue = Rescue::Idle;
+        }
+        Some(
+            self.rescue
+                .due()
+                .map_or(nanos(due), |rescue| nanos(due).min(rescue)),
+        )
     }
 
     /// Sends a request of `len` bytes from a client. Requests have numbers from 0 on.

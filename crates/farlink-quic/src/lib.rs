@@ -24,6 +24,7 @@ mod pattern;
 mod qlog;
 mod random;
 mod request;
+mod rescue;
 mod sessions;
 mod setup;
 mod streams;

@@ -477,3 +477,37 @@ fn a_client_with_a_session_sends_data_in_its_first_flight() {
         assert!(!net.ends[0].resumed());
     }
 }
+
+/// Returns the numbers of the runs with 15 % of loss each way that end before all data is
+/// acknowledged.
+fn stalled(control: Control, len: u64, early: bool) -> Vec<u64> {
+    let sessions = Sessions::known(config(control, 7), config(control, 8)).unwrap();
+    let known = early.then_some(&sessions);
+    let has_stalled = |seed: &u64| {
+        let path = Path { loss: 15, ..CLEAN };
+        let mut net = Net::new(control, path, [len, 0]);
+        net.random = *seed;
+        let end = |side, key, len| {
+            let config = config(control, key + 2 * (seed % 100) as u8);
+            End::resuming(side, config, len, known).unwrap()
+        };
+        net.ends = [end(Side::Client, 1, len), end(Side::Server, 2, 0)];
+        net.run(|ends| ends[0].is_acknowledged() || ends.iter().any(|end| end.fault().is_some()));
+        !net.ends[0].is_acknowledged() || net.ends[1].read() != len
+    };
+    (0..200).filter(has_stalled).collect()
+}
+
+/// RFC 9002, 7.5: the window blocks no probe. Early data that was lost fills it, and the client's
+/// last packet of the handshake must leave all the same.
+#[test]
+fn no_handshake_stalls_at_many_losses() {
+    for control in CONTROLS {
+        for len in [1_000, 5_000, 20_000] {
+            for early in [false, true] {
+                let stalled = stalled(control, len, early);
+                assert_eq!(stalled, [0; 0], "{control:?} {len} {early}");
+            }
+        }
+    }
+}
