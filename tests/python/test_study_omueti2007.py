@@ -5,7 +5,10 @@ import pytest
 from farlink.studies import find
 from farlink.studies.cache import SimulationCache
 from farlink.studies.model import Model
+from farlink.studies.omueti2007 import pages
 from farlink.studies.omueti2007.fairness import _six
+from farlink.studies.omueti2007.pages import PRINTED, level
+from farlink.studies.study import Table
 
 STUDY = find("omueti2007")
 
@@ -20,7 +23,7 @@ def test_record_and_code_fit() -> None:
     assert STUDY.gaps == []
     assert len(STUDY.claims) == 39
     assert len(STUDY.figures) == 19
-    assert len(STUDY.tables) == 9
+    assert len(STUDY.tables) == 10
     assert len(STUDY.plan.controls) >= 10
 
 
@@ -87,3 +90,38 @@ def test_the_buffer_of_a_reading_is_that_of_the_congested_gateway_only() -> None
         for item in (True, False)
     ]
     assert [item["queue"] for item in service] == [{"packets": 4}, "unlimited"]
+
+
+# --- Pages under congestion
+
+
+def test_the_level_of_pages_is_the_geometric_mean_of_ratios() -> None:
+    cells = list(PRINTED)
+    twice = {cell: (2 if place % 2 else 0.5) * PRINTED[cell] for place, cell in enumerate(cells)}
+    assert level(PRINTED) == pytest.approx((1, 1))
+    assert level(twice) == pytest.approx((1, 2))
+    assert level({cell: 3 * time for cell, time in PRINTED.items()}) == pytest.approx((3, 3))
+
+
+def test_printed_pages_are_those_of_table_6() -> None:
+    cells = STUDY.tables["table6"].data["cells"]
+    printed = {
+        (line["value"], ack): value
+        for line in cells["rows"].values()
+        for ack, value in zip(cells["columns"].values(), line["printed"], strict=True)
+    }
+    assert printed == PRINTED
+
+
+def test_a_buffer_of_four_packets_gives_the_printed_level_at_any_rate(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "BUFFERS", (4, 8))
+    monkeypatch.setattr(pages, "RATES", (360, 512))
+    table = STUDY.registry.tables["pages"](model)
+    assert isinstance(table, Table)
+    assert table.columns == ["buffer", "360 kbit/s", "512 kbit/s"]
+    four, eight = ([tuple(map(float, cell.split(", "))) for cell in row[1:]] for row in table.rows)
+    assert all(0.9 < ratio < 1.0 and factor < 1.2 for ratio, factor in four)
+    assert all(ratio < 0.75 and factor > 1.4 for ratio, factor in eight)
+    assert four[0] != four[1]

@@ -117,7 +117,7 @@ def _file_size(tree: dict[str, Any], size: str) -> None:
             flow["size"] = size
 
 
-def _service(tree: dict[str, Any], key: str, limit: object) -> None:
+def service(tree: dict[str, Any], key: str, limit: object) -> None:
     """Set a limit of the gateway's IP service if the service is limited."""
     for link in tree["links"]:
         if link["name"] == "service" and link["down"]["queue"] != "unlimited":
@@ -126,9 +126,9 @@ def _service(tree: dict[str, Any], key: str, limit: object) -> None:
 
 @REGISTRY.editor("gateway_rate")
 def _gateway_rate(tree: dict[str, Any], rate: str) -> None:
-    _service(tree, "rate", rate)
+    service(tree, "rate", rate)
 
 
 @REGISTRY.editor("gateway_buffer")
 def _gateway_buffer(tree: dict[str, Any], size: str) -> None:
-    _service(tree, "queue", {"bytes": size})
+    service(tree, "queue", {"bytes": size})
