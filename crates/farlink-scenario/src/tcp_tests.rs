@@ -528,6 +528,20 @@ fn bad_values_of_the_timer_have_an_exact_message() {
             "tcp.repeat_all would be ignored; it needs recovery = \"go-back-n\"",
         ),
         (
+            "repeat_first = true",
+            "tcp.repeat_first would be ignored; it needs recovery = \"reno\", or \"vegas\" with \
+             coarse_timeout",
+        ),
+        (
+            "variant = \"p-tcp\"\nrepeat_first = true",
+            "tcp.repeat_first would be ignored; it needs recovery = \"reno\", or \"vegas\" with \
+             coarse_timeout",
+        ),
+        (
+            "rto_exact_samples = true",
+            "tcp.rto_exact_samples would be ignored; it needs an rto_tick above 0 s",
+        ),
+        (
             "dup_acks_halve = true",
             "tcp.dup_acks_halve would be ignored; it needs recovery = \"go-back-n\"",
         ),

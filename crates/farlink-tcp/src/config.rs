@@ -61,6 +61,9 @@ pub struct Config {
     /// Keeps ssthresh at a time-out if a loss or mark of the same window of data already reduced it
     /// and recovery still lasts, as in Linux (`tcp_enter_loss`). RFC 5681, 3.1, reduces it again.
     pub reduce_once: bool,
+    /// Sends only the first outstanding segment again at a time-out of the coarse timer (Reno and
+    /// Vegas). If false, a time-out marks all outstanding segments lost.
+    pub repeat_first: bool,
     /// Detection and undo of spurious window reductions. The congestion control must support undo
     /// ([`crate::congestion::can_undo`]).
     pub undo: Undo,
@@ -99,6 +102,7 @@ impl Default for Config {
             restart_on_sack: false,
             reduce_from: ReduceFrom::FlightSize,
             reduce_once: false,
+            repeat_first: false,
             undo: Undo::OFF,
             assume_loss: AssumeLoss::Congestion,
             notices: NoticeConfig::default(),

@@ -145,7 +145,7 @@ impl RttEstimator {
     /// that was sent once is acknowledged).
     pub fn sample(&mut self, sent: Instant, now: Instant) -> Interval {
         let tick = self.config.rto.tick.as_nanos();
-        let rtt = if tick == 0 {
+        let rtt = if tick == 0 || self.config.rto.exact_samples {
             now.since(sent)
         } else {
             Interval::from_nanos((now.as_nanos() / tick - sent.as_nanos() / tick) * tick)

@@ -17,6 +17,8 @@ pub struct RtoConfig {
     /// Granularity of samples and timers: 500 ms for the BSD slow timer; zero is exact. A sample is
     /// the number of ticks that passed, and timers expire on a tick.
     pub tick: Interval,
+    /// Keeps samples exact, so that `tick` applies to the expiry of timers alone.
+    pub exact_samples: bool,
     /// Effect of a time-out on the next RTO.
     pub backoff: Backoff,
     /// Ends the backoff at any ACK of new data. If false, only an RTT sample ends it.
@@ -54,6 +56,7 @@ impl Default for RtoConfig {
             min: Interval::from_secs(1),
             max: Interval::from_secs(60),
             tick: Interval::ZERO,
+            exact_samples: false,
             backoff: Backoff::Exponential,
             ack_ends_backoff: false,
             thin_linear: false,

@@ -226,6 +226,11 @@ const RESCUE: Idle = Idle {
     needs: "rack = false: RACK-TLP probes a lost tail by its own rules",
 };
 
+/// Returns whether the recovery may repair one segment at a time after a time-out.
+fn repairs_singly(config: &Config) -> bool {
+    coarse_timeout(config) && matches!(config.recovery, Recovery::Reno | Recovery::Vegas { .. })
+}
+
 const PRR: Idle = Idle {
     counts: |c| !matches!(c.recovery, Recovery::Sack { .. }) || reduces_by_prr(c),
     needs: "assume_loss = \"congestion\" and a congestion control that leaves the window to \
@@ -382,6 +387,10 @@ keys! {
     /// already reduced it and recovery still lasts, as in Linux (`tcp_enter_loss`). RFC 5681, 3.1,
     /// reduces it again.
     reduce_once: Kind::Flag => [reduce_once], idle ONCE;
+    /// Sends only the first outstanding segment again at a time-out. Each further lost segment then
+    /// waits for duplicate ACKs, a check of Vegas, or a time-out of its own (leung1998, 2.2.2). If
+    /// false, a time-out also sends the segments after the first again, unless an ACK covers them.
+    repeat_first: Kind::Flag => (|c| repairs_singly(c).then_some(&mut c.repeat_first)), needs "recovery = \"reno\", or \"vegas\" with coarse_timeout";
     /// Methods that detect spurious retransmissions, after which the window is restored. "dsack":
     /// the peer reported all retransmissions as duplicates (RFC 2883, RFC 3708), which needs
     /// `dsack`. "eifel": an ACK echoes a timestamp older than the retransmission (RFC 3522, RFC

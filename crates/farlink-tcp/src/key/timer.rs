@@ -96,6 +96,11 @@ fn start(config: &mut Config) -> Option<&mut (Interval, Interval)> {
     }
 }
 
+const TICKS: Idle = Idle {
+    counts: |c| !c.rto.tick.is_zero(),
+    needs: "an rto_tick above 0 s",
+};
+
 const FAST: Idle = Idle {
     counts: |c| !matches!(c.recovery, Recovery::GoBackN { .. } | Recovery::Tahoe),
     needs: "a recovery with fast retransmit, which \"go-back-n\" has not and which in \"tahoe\" \
@@ -118,6 +123,9 @@ keys! {
     rto_max: HOUR => [rto.max];
     /// Granularity of samples and timers, such as "500 ms" for the BSD slow timer; "0 s" is exact.
     rto_tick: MINUTE => [rto.tick];
+    /// Keeps RTT samples exact, so that `rto_tick` is only the interval at which expired timers are
+    /// found (leung1998, 2.2.2). Needs an `rto_tick` above zero.
+    rto_exact_samples: Kind::Flag => [rto.exact_samples], idle TICKS;
     /// Unit for rounding an RTO computed from samples to the nearest multiple, such as "500 ms".
     /// The result is at least one unit and at least `rto_min`; "0 s" does not round. Samples stay
     /// exact, so `rto_round` excludes `rto_tick`.

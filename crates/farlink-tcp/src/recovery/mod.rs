@@ -473,14 +473,18 @@ impl LossRecovery {
         flight.loss.repair_end = 0;
         flight.loss.nacked_to = 0;
         self.clear_rescue();
-        // RACK keeps segments in the pipe that may still arrive.
-        flight.loss.force = self.rack().is_some();
+        // Segments stay in the pipe that may still arrive, and the first must go nevertheless.
+        flight.loss.force = self.rack().is_some() || flight.config().repeat_first;
+        if flight.config().repeat_first {
+            vegas::check_again(flight);
+        }
     }
 
     /// Marks segments lost after a time-out.
     pub(crate) fn lose_at_timeout(&mut self, flight: &mut Flight, now: Instant) {
         match self.rack_mut() {
             Some(rack) if flight.board.una() > 0 => rack.on_timeout(flight, now),
+            _ if flight.config().repeat_first => flight.board.lose_front(),
             _ => flight.board.lose_all(),
         }
     }

@@ -49,6 +49,14 @@ pub(crate) fn on_timeout(flight: &mut Flight, now: Instant, recorder: &mut Recor
     retransmit(flight, now, Reason::Timeout, recorder);
 }
 
+/// Lets the next new ACKs check the fine time-out, because a time-out sent only the first segment
+/// again.
+pub(super) fn check_again(flight: &mut Flight) {
+    if let Some(fine) = Rare::fine(&mut flight.rare) {
+        fine.check_again();
+    }
+}
+
 /// Returns whether the first unacknowledged segment has been in flight for longer than the fine
 /// time-out. False if a lost segment waits for retransmission.
 fn expired(flight: &mut Flight, now: Instant) -> bool {
