@@ -8,6 +8,8 @@
 //! run in one part ([`plan::obstacle`]). A run whose parts turn out to affect each other within a
 //! window starts again in one part.
 
+mod control;
+mod cores;
 mod cut;
 mod merge;
 mod part;
@@ -17,4 +19,5 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use run::{Cores, run_each_parallel, run_parallel};
+pub use cores::Cores;
+pub use run::{run_each_parallel, run_parallel};

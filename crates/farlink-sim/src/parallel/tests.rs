@@ -1,6 +1,7 @@
 //! Random scenarios in several parts and threads, compared with runs in one part bit by bit.
 
-use super::run::{Cores, run_with};
+use super::cores::Cores;
+use super::run::run_with;
 use crate::monitor::Monitor;
 use crate::run::run;
 use crate::scenario::{Expanded, load};
