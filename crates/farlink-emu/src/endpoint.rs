@@ -240,7 +240,7 @@ impl Endpoint {
                 if let Some((key, mtu)) = path_mtu::reported(bytes)
                     && let Some(open) = self.open.get_mut(&key)
                 {
-                    open.connection.on_path_mtu(mtu, version(key.0));
+                    open.connection.on_path_mtu(mtu, version(key.0), 0);
                     self.pump(now, key);
                     return;
                 }

@@ -80,6 +80,23 @@ fn two_equal_paths_give_the_sum_of_their_rates() {
     }
 }
 
+/// A path with a small MTU lowers the segments of its subflow so far that the DSS option fits (RFC
+/// 8684, 3.3; RFC 1191, 4). Only the first window is too long.
+#[test]
+fn segments_of_a_subflow_fit_a_small_mtu() {
+    for mtu in ["100 B", "296 B", "576 B", "1499 B"] {
+        let small =
+            link("4 Mbit/s", "20 ms", "").replacen("queue", &format!("mtu = \"{mtu}\", queue"), 1);
+        for paths in [[&small, &small], [&small, &link("4 Mbit/s", "20 ms", "")]] {
+            let done = run([paths[0], paths[1]], "size = \"300 kB\"", "");
+            assert_eq!(of(&done, "completed"), 1.0, "{mtu}");
+            assert_eq!(of(&done, "bytes_delivered"), 300_000.0);
+            let dropped = metric(&done, "links", 0, "drops_too_big");
+            assert!((1.0..=12.0).contains(&dropped), "{mtu}: {dropped}");
+        }
+    }
+}
+
 /// The connection goes on over the other path when a path goes down for good, and its data is sent
 /// again there.
 #[test]

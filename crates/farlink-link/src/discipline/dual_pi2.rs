@@ -44,6 +44,11 @@ impl Default for DualPi2Config {
 /// Bytes of one packet, below which the L4S queue does not mark.
 const PACKET: u64 = 1514;
 
+/// Bytes that wait behind a packet below which the controller neither marks nor drops the packet,
+/// as in Linux (`must_drop` of sch_dualpi2). On a link that takes longer than the target for a
+/// packet, the controller would otherwise drop all.
+const FEW: u64 = 2 * PACKET;
+
 /// Queue with the sum of its probabilities since the last mark or drop.
 #[derive(Debug)]
 struct Half {
@@ -220,6 +225,10 @@ impl DualPi2 {
     fn next_low_latency(&mut self, now: Instant) -> Option<(Leaving, bool)> {
         let ramp = self.ramp(self.low_latency.queue.delay(now));
         let waiting = self.low_latency.queue.pop()?;
+        if self.queued().1 < FEW {
+            let marked = self.low_latency.recurs(ramp);
+            return Some((Leaving { waiting, marked }, false));
+        }
         if self.is_overloaded() {
             let probability = self.classic_probability();
             let dropped = self.low_latency.recurs(probability);
@@ -239,6 +248,15 @@ impl DualPi2 {
     /// Removes the first classic packet. Returns it, and whether to drop it.
     fn next_classic(&mut self) -> Option<(Leaving, bool)> {
         let waiting = self.classic.queue.pop()?;
+        if self.queued().1 < FEW {
+            return Some((
+                Leaving {
+                    waiting,
+                    marked: false,
+                },
+                false,
+            ));
+        }
         let probability = self.classic_probability();
         let selected = self.classic.recurs(probability);
         let marked = selected && waiting.ecn.markable() && !self.is_overloaded();
@@ -273,6 +291,37 @@ mod tests {
             assert!((ramp - share).abs() < 1e-12, "{micros}: {ramp}");
         }
         assert!(waits(0).ramp(Interval::from_millis(9)).abs() < 1e-12);
+    }
+
+    /// Linux, `must_drop` of sch_dualpi2: nothing is dropped or marked with less than two packets
+    /// behind, however long the packets waited.
+    #[test]
+    fn few_packets_are_neither_dropped_nor_marked() {
+        for (behind, is_spared) in [(1, true), (2, false)] {
+            for ecn in [Ecn::NotEct, Ecn::Ect0] {
+                let mut queue = waits(0);
+                queue.base = 1.0;
+                // A sum above zero makes the next packet the one to drop.
+                queue.classic.sum = 0.5;
+                for number in 0..=behind {
+                    let waiting = packet(number, 1514, 1, at(0), ecn);
+                    queue.enqueue(at(0), waiting, &mut Vec::new());
+                }
+                let mut drops = Vec::new();
+                let leaving = queue.dequeue(at(10), &mut drops).expect("a packet");
+                assert_eq!(drops.is_empty(), is_spared, "{behind} {ecn:?}");
+                assert!(!leaving.marked);
+            }
+        }
+    }
+
+    /// The ramp of the L4S queue marks a lone packet that waited too long.
+    #[test]
+    fn ramp_marks_where_the_controller_does_not() {
+        let mut queue = waits(1);
+        queue.low_latency.sum = 0.5;
+        let leaving = queue.dequeue(at(10), &mut Vec::new()).expect("a packet");
+        assert!(leaving.marked);
     }
 
     /// RFC 9332, appendix A.1: the controller takes the longer delay of the two queues.

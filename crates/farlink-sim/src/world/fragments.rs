@@ -3,11 +3,11 @@
 //! 4.5; RFC 8201).
 
 use super::reassemblies::{Key, Partial, key, same};
-use super::{World, sending_end};
+use super::{Form, World, sending_end};
 use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
 use farlink_channel::DropCause;
-use farlink_tcp::{Ecn, Instant, Reason};
+use farlink_tcp::{DataMapping, Ecn, Instant, Reason};
 use farlink_wire::fragment::{Added, Mtu, Piece};
 use farlink_wire::icmp::IcmpError;
 use farlink_wire::packet::IPV4_HEADER_LEN;
@@ -154,8 +154,12 @@ impl World {
             return;
         };
         let ip = hot.ip.version();
+        let extra = match hot.form {
+            Form::Subflow => DataMapping::WIRE_LEN,
+            _ => 0,
+        };
         let e = &mut self.ends[end];
-        if e.live && e.conn.on_path_mtu(mtu, ip) {
+        if e.live && e.conn.on_path_mtu(mtu, ip, extra) {
             self.serve(end);
         }
     }

@@ -67,8 +67,10 @@ impl Connection {
     /// accepts (ICMP "fragmentation needed", RFC 1191, 4; ICMPv6 "packet too big", RFC 4443, 3.2).
     /// Lowers the MSS and splits longer segments for retransmission. The congestion window stays,
     /// because a low MTU is no sign of a full path (RFC 1191, 6.5; RFC 8201, 5.4). Returns whether
-    /// the MSS fell. An MTU below IP's minimum is ignored (RFC 791, 3.2; RFC 8201, 4).
-    pub fn on_path_mtu(&mut self, mtu: u32, ip: IpVersion) -> bool {
+    /// the MSS fell. An MTU below IP's minimum is ignored (RFC 791, 3.2; RFC 8201, 4). `extra` is
+    /// the number of bytes of options that are added to segments later, such as those of a
+    /// connection over several paths.
+    pub fn on_path_mtu(&mut self, mtu: u32, ip: IpVersion, extra: u32) -> bool {
         self.idle = false;
         let options = if self.agreed.timestamps {
             TIMESTAMPS_LEN
@@ -76,7 +78,8 @@ impl Connection {
             0
         };
         let reserved = self.clocks.ack_rate.reserved();
-        let mss = mtu.saturating_sub(ip.header_len() + TCP_HEADER_LEN + options + reserved);
+        let headers = ip.header_len() + TCP_HEADER_LEN + options + reserved + extra;
+        let mss = mtu.saturating_sub(headers).max(1);
         let lower = mtu >= ip.least_mtu() && mss < self.tx.flight.mss;
         if lower {
             self.tx.flight.mss = mss;

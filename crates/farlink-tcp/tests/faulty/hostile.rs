@@ -74,7 +74,7 @@ pub(crate) fn attack(seed: u64, row: usize, state: State) -> u64 {
                         victim.connection.on_notice(victim.now, notice);
                         // Any MTU, independent of the data in flight.
                         let mtu = segment.seq.0 % 2000;
-                        victim.connection.on_path_mtu(mtu, IpVersion::V4);
+                        victim.connection.on_path_mtu(mtu, IpVersion::V4, 0);
                     }
                     _ => victim.connection.on_segment(victim.now, &segment),
                 }

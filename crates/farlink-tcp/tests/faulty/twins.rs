@@ -113,7 +113,7 @@ impl Twins {
             2 => self.both(|c| c.set_nagle(Nagle::Rfc896)),
             3 => self.both(|c| c.set_send_buffer(50_000)),
             4 => self.both(|c| c.set_receive_buffer(200_000)),
-            5 => _ = self.both(|c| c.on_path_mtu(600, IpVersion::V4)),
+            5 => _ = self.both(|c| c.on_path_mtu(600, IpVersion::V4, 0)),
             6 => self.both(|c| c.on_timeout(now)),
             _ => {}
         }

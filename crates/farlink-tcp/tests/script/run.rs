@@ -115,7 +115,7 @@ impl Player<'_> {
                 }
             }
             Step::PathMtu { mtu, ip, believed } => {
-                let got = self.connection()?.on_path_mtu(*mtu, *ip);
+                let got = self.connection()?.on_path_mtu(*mtu, *ip, 0);
                 if got != *believed {
                     return Err(format!("believed: {got}"));
                 }
