@@ -235,7 +235,6 @@ impl CongestionControl for Copa {
 
     fn on_established(&mut self, cx: &Context<'_>) {
         self.mss = cx.mss;
-        self.state.mode.start(cx.now);
         if let Some(rtt) = cx.rtt.latest() {
             self.measure(cx, rtt);
         }

@@ -39,13 +39,9 @@ impl Mode {
         1.0 / self.inverse
     }
 
-    /// Starts the detection at the end of the handshake.
-    pub(super) fn start(&mut self, now: Instant) {
-        self.empty_at = now;
-    }
-
     /// Processes a queueing delay; `spread` is the largest RTT of four RTTs less `RTTmin`. The mode
-    /// is competitive if the queue was not nearly empty within five RTTs.
+    /// is competitive if the queue was not nearly empty within five RTTs. At the first sample both
+    /// delays are zero, so the detection starts there.
     pub(super) fn on_delay(
         &mut self,
         now: Instant,
@@ -97,7 +93,7 @@ mod tests {
     #[test]
     fn a_queue_that_never_empties_switches_the_mode() {
         let mut mode = Mode::new(0.5, true);
-        mode.start(at(1000));
+        mode.on_delay(at(1000), ms(0), ms(0), ms(100));
         mode.on_delay(at(1100), ms(10), ms(100), ms(100));
         mode.on_delay(at(1600), ms(11), ms(100), ms(100));
         assert!(!mode.competitive);
@@ -128,6 +124,7 @@ mod tests {
             let mut mode = Mode::new(0.25, enabled);
             mode.on_delay(at(if enabled { 0 } else { 9000 }), ms(50), ms(100), ms(100));
             mode.on_round();
+            assert_eq!(mode.delta(), 0.25);
             mode.on_loss();
             assert_eq!(mode.delta(), 0.25);
         }

@@ -223,3 +223,76 @@ fn pacing_is_twice_the_rate() {
     copa.on_idle(&cx(&estimator(100), 0, 1, 1), 10 * MSS);
     assert_eq!(copa.pacing_rate(), Some(1_664_000));
 }
+
+/// The spread of the RTTs is that of four SRTTs: a peak of 300 ms counts for 400 ms.
+#[test]
+fn the_largest_rtt_is_of_four_round_trips() {
+    let srtt = estimator(100);
+    let mut copa = copa(10, false);
+    for (now, rtt, largest) in [
+        (0, 300, 300),
+        (10, 100, 300),
+        (400, 110, 300),
+        (405, 105, 110),
+    ] {
+        copa.measure(&cx(&srtt, now, 1, 1), ms(rtt));
+        assert_eq!(copa.largest.get(), Some(ms(largest)), "{now}");
+    }
+}
+
+/// A queue of 100 ms that lasts more than five RTTs is competitive, and 1 / delta rises once per
+/// round. The first sample, 10 s after the start, begins this time.
+#[test]
+fn rounds_of_the_competitive_mode_lower_delta() {
+    let srtt = estimator(100);
+    let mut copa = copa(100, false);
+    for (now, rtt, inverse) in [
+        (10_000, 100, 2.0),
+        (10_100, 200, 2.0),
+        (10_500, 200, 2.0),
+        (10_501, 200, 3.0),
+        (10_502, 200, 4.0),
+    ] {
+        copa.measure(&cx(&srtt, now, 1, 1), ms(rtt));
+        copa.end_round(&cx(&srtt, now, 1, 10));
+        assert!(
+            (copa.state.mode.delta() * inverse - 1.0).abs() < 1e-12,
+            "{now}"
+        );
+    }
+}
+
+/// A round ends with the first ACK beyond its data. Slow start has no rounds, and its end begins
+/// one.
+#[test]
+fn rounds_are_windows_of_data() {
+    let srtt = estimator(100);
+    for (una, rounds) in [(5, 0), (6, 1)] {
+        let mut copa = copa(10, false);
+        copa.state.round_end = 5;
+        copa.state.round_window = copa.cwnd() - 1;
+        copa.on_rate_sample(&cx(&srtt, 0, una, 100), &sample(MSS, 0, 100));
+        assert_eq!(copa.state.rounds, rounds, "{una}");
+        let end = if rounds == 0 { 5 } else { 100 };
+        assert_eq!(copa.state.round_end, end, "{una}");
+    }
+    for (window, rtt, end, at_start) in [(12, 120, 0, 12_000), (13, 120, 13_001, 13_000)] {
+        let mut copa = copa(window, true);
+        deliver(&mut copa, rtt);
+        assert_eq!(
+            (copa.state.round_end, copa.state.round_window),
+            (end, at_start),
+            "{window}"
+        );
+    }
+}
+
+/// The least velocity above 1 is reset by a turn, too.
+#[test]
+fn a_turn_resets_a_velocity_of_two() {
+    let mut copa = copa(50, false);
+    copa.state.round_end = u64::MAX;
+    copa.state.velocity = 2.0;
+    deliver(&mut copa, 120);
+    assert_eq!((copa.cwnd(), copa.state.velocity), (49_960, 1.0));
+}

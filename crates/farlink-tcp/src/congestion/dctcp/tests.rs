@@ -207,3 +207,74 @@ fn window_under_a_constant_share_is_two_over_p() {
         assert!((mean * p / 2.0 - 1.0).abs() < 0.15, "{p}: {mean}");
     }
 }
+
+/// An observation window with half a segment marked, and then one without marks: alpha = 15/16 alpha
+/// + F/16. F is half of 1/11, as the window ends with the eleventh ACK; Linux counts one of 10.
+#[test]
+fn each_observation_window_counts_its_own_marks() {
+    for (arithmetic, marked) in [("exact", 0.5 / 11.0), ("linux", 0.1)] {
+        let mut bench = Bench::new(&[("arithmetic", Setting::Choice(arithmetic))], 10);
+        bench.dctcp.window_end = bench.max;
+        let mut alphas = vec![1.0];
+        while alphas.len() < 3 {
+            let first = bench.una == 1;
+            bench.ack(if first { MSS / 2 } else { 0 });
+            let alpha = bench.dctcp.share.alpha();
+            if alphas.last() != Some(&alpha) {
+                alphas.push(alpha);
+            }
+        }
+        let after = [0.9375 + marked / 16.0, 0.9375 * (0.9375 + marked / 16.0)];
+        for (alpha, expected) in alphas[1..].iter().zip(after) {
+            assert!(
+                (alpha - expected).abs() < 1.0 / 1024.0,
+                "{arithmetic}: {alphas:?}"
+            );
+        }
+    }
+}
+
+/// More marked than acknowledged bytes count as all of them. Linux counts packets, so a part of a
+/// segment is one.
+#[test]
+fn shares_are_at_most_one_and_of_packets_in_linux() {
+    let mut exact = Share::new(false, 0.5, 0.5);
+    exact.update(10 * MSS, 20 * MSS, MSS);
+    assert_eq!(exact.alpha(), 0.75);
+    let linux = |acked, marked, alpha: f64| {
+        let mut share = Share::new(true, 0.0625, alpha);
+        share.update(acked, marked, MSS);
+        share.alpha() * 1024.0
+    };
+    assert_eq!(linux(10 * MSS, 20 * MSS, 1.0), 1024.0);
+    assert_eq!(linux(10 * MSS, 500, 0.0), 6.0); // (1 << 6) / 10
+    assert_eq!(linux(3 * MSS + 1, 2 * MSS, 0.0), 32.0); // (2 << 6) / 4
+}
+
+/// Time-outs, a restored threshold and losses are Reno's: only the first time-out of a segment
+/// sets ssthresh.
+#[test]
+fn losses_are_those_of_reno() {
+    let mut bench = Bench::new(&[], 20);
+    let cx = |flight| Context {
+        now: Instant::ZERO,
+        mss: MSS,
+        flight: flight * MSS,
+        snd_una: 1,
+        snd_max: 1 + 20 * MSS,
+        rtt: &bench.rtt,
+    };
+    let dctcp = &mut bench.dctcp;
+    dctcp.on_timeout(&cx(20), true);
+    dctcp.on_timeout(&cx(4), false);
+    assert_eq!((dctcp.cwnd(), dctcp.ssthresh()), (MSS, 10 * MSS));
+    dctcp.raise_ssthresh(15 * MSS);
+    assert_eq!(dctcp.ssthresh(), 15 * MSS);
+    dctcp.on_loss(
+        &cx(8),
+        &Loss {
+            sent_at: Instant::ZERO,
+        },
+    );
+    assert_eq!((dctcp.cwnd(), dctcp.ssthresh()), (4 * MSS, 4 * MSS));
+}

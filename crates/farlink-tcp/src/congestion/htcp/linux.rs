@@ -239,6 +239,11 @@ impl Jiffies {
         (self.alpha, self.beta, self.max_rtt, self.mode_switch)
     }
 
+    /// Returns the segments that the last ACK outside of recovery covered.
+    pub(super) fn counted(&self) -> u32 {
+        self.acked
+    }
+
     pub(super) fn throughput(&self) -> (u32, u32) {
         (self.b, self.max_b)
     }

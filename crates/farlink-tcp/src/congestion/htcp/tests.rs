@@ -330,3 +330,161 @@ fn marks_restarts_and_exits() {
     control.on_recovered(&cx(&estimator, 0, 3), MSS);
     assert_eq!((control.cwnd(), control.repair), (MSS, Repair::None));
 }
+
+/// Within a second of the last loss, or of the handshake, alpha is 1. RTT scaling does not reduce it
+/// below.
+#[test]
+fn alpha_is_at_least_that_of_reno() {
+    let estimator = estimator();
+    assert_eq!(alpha(0.7), 1.0);
+    let mut control = htcp(&[("rtt_scaling", Setting::Flag(true))], 10);
+    control.on_established(&cx(&estimator, 5000, 0));
+    control.min_rtt = Some(ms(5));
+    assert_eq!(control.alpha_now(at(5500)), 1.0);
+    assert_eq!(control.alpha_now(at(7000)), 11.25 * 0.1);
+}
+
+/// A throughput of exactly four fifths or six fifths of the one before counts as unchanged.
+#[test]
+fn the_bounds_of_the_throughput_are_inclusive() {
+    let estimator = estimator();
+    for (throughput, beta) in [(400.0, 0.625), (600.0, 0.625), (625.0, 0.5)] {
+        let mut control = htcp(&[], 100);
+        control.min_rtt = Some(ms(100));
+        control.epoch.max_rtt = ms(160);
+        (control.epoch.previous, control.epoch.throughput) = (Some(500.0), throughput);
+        control.on_loss(&cx(&estimator, 5000, 80), &LOSS);
+        assert_eq!(control.epoch.beta, beta, "{throughput}");
+    }
+}
+
+/// Slow start after a time-out counts a segment per ACK where L is configured. An undo ends the
+/// repair.
+#[test]
+fn time_outs_limit_the_count_and_undo_ends_the_repair() {
+    let estimator = estimator();
+    let start = Start {
+        window: 40 * MSS,
+        ssthresh: u64::MAX,
+        byte_counting: ByteCounting::Limit(2),
+        paced: false,
+    };
+    let mut control = Htcp::new(&Control::new(&Htcp::ALGORITHM), start);
+    control.on_ack(&cx(&estimator, 0, 40), &ack(5, None));
+    assert_eq!(control.cwnd(), 42 * MSS);
+    control.on_timeout(&cx(&estimator, 0, 40), true);
+    control.on_ack(&cx(&estimator, 0, 40), &ack(5, None));
+    assert_eq!(control.cwnd(), 2 * MSS);
+    assert_eq!(control.repair, Repair::Timeout(1 + 40 * MSS));
+    let undone = Undone {
+        window: 42 * MSS,
+        ssthresh: u64::MAX,
+    };
+    control.on_spurious(&cx(&estimator, 0, 40), &undone);
+    assert_eq!(control.repair, Repair::None);
+}
+
+/// `htcp_cong_avoid` counts the segments of the last ACK, in whole segments, and one for an ACK
+/// without a count. A count in recovery is not taken.
+#[test]
+fn linux_counts_the_segments_of_an_ack() {
+    let estimator = estimator();
+    let mut control = htcp(&[LINUX], 10);
+    control.on_established(&cx(&estimator, 0, 0));
+    let mut windows = Vec::new();
+    for delivered in [4, 4, 0, 0] {
+        if delivered > 0 {
+            control.on_delivered(&cx(&estimator, 100, 10), &ack(delivered, Some(100)));
+        }
+        control.on_ack(&cx(&estimator, 100, 10), &ack(1, None));
+        windows.push(control.cwnd() / MSS);
+    }
+    assert_eq!(windows, [10, 10, 10, 10]); // 4 + 4 + 1 + 1
+    control.on_ack(&cx(&estimator, 100, 10), &ack(1, None));
+    assert_eq!(control.cwnd(), 11 * MSS);
+    let mut halves = htcp(&[LINUX], 10);
+    let half = Ack {
+        bytes: MSS / 2,
+        ..ack(1, Some(100))
+    };
+    for counted in [0, 1, 0, 1] {
+        halves.on_delivered(&cx(&estimator, 100, 10), &half);
+        let linux = halves.linux.as_ref().unwrap();
+        assert_eq!(linux.counted(), counted);
+    }
+    halves.repair = Repair::Recovery;
+    halves.on_delivered(&cx(&estimator, 100, 10), &ack(7, Some(100)));
+    assert_eq!(halves.linux.as_ref().unwrap().counted(), 1);
+}
+
+/// Samples of the throughput up to three whole RTTs after a loss count as they are, and later ones
+/// are filtered. Recovery starts a sample anew.
+#[test]
+fn linux_filters_from_the_fourth_round_trip_on() {
+    let estimator = estimator();
+    for (end, filtered) in [(399, false), (400, true)] {
+        let mut control = htcp(&[LINUX], 20);
+        control.on_established(&cx(&estimator, 0, 0));
+        control.on_delivered(&cx(&estimator, 100, 20), &ack(20, Some(100)));
+        assert_eq!(control.linux.as_ref().unwrap().throughput(), (200, 200));
+        control.on_delivered(&cx(&estimator, end, 20), &ack(75, Some(100)));
+        let (b, _) = control.linux.as_ref().unwrap().throughput();
+        // 75 segments in 74 or 75 jiffies of 4 ms.
+        assert_eq!(b, if filtered { (600 + 250) / 4 } else { 253 }, "{end}");
+    }
+    let mut control = htcp(&[LINUX], 20);
+    control.on_established(&cx(&estimator, 0, 0));
+    control.on_delivered(&cx(&estimator, 60, 20), &ack(15, Some(100)));
+    control.repair = Repair::Recovery;
+    control.on_delivered(&cx(&estimator, 100, 20), &ack(15, Some(100)));
+    control.repair = Repair::None;
+    control.on_delivered(&cx(&estimator, 180, 20), &ack(19, Some(100)));
+    assert_eq!(control.linux.as_ref().unwrap().throughput(), (0, 0));
+    control.on_delivered(&cx(&estimator, 200, 20), &ack(1, Some(100)));
+    assert_eq!(control.linux.as_ref().unwrap().throughput(), (200, 200));
+}
+
+/// A loss updates alpha with the new beta: at 4 jiffies the scale is 50, the factor 8 / 50 is raised
+/// to 1, and alpha is 2 (128 - 102). ssthresh is at least two segments.
+#[test]
+fn linux_updates_alpha_at_a_loss() {
+    let estimator = estimator();
+    let mut linux = Jiffies::new(250, true, true).with((4, 4), (1000, 1000), true);
+    linux.on_loss(at(0), 100);
+    assert_eq!((linux.seen().0, linux.seen().1), (52, 102));
+    let mut control = htcp(&[LINUX], 20);
+    control.on_established(&cx(&estimator, 0, 0));
+    for _ in 0..9 {
+        control.on_ack(&cx(&estimator, 0, 20), &ack(1, None));
+    }
+    control.on_loss(&cx(&estimator, 0, 3), &LOSS);
+    assert_eq!(control.cwnd(), 2 * MSS);
+    control.window.set(10 * MSS);
+    for _ in 0..10 {
+        control.on_ack(&cx(&estimator, 0, 10), &ack(1, None));
+    }
+    assert_eq!(control.cwnd(), 10 * MSS); // the nine ACKs before the loss do not count
+}
+
+/// Only the end of a repair restarts Delta, and an undone repair has no end.
+#[test]
+fn linux_restarts_delta_at_the_end_of_a_repair() {
+    let alpha_at_3_s = |linux: &mut Jiffies| {
+        while linux.steps(at(3000), 1) == 0 {}
+        linux.seen().0
+    };
+    let mut never = Jiffies::new(250, false, true);
+    never.on_open(at(2000));
+    assert_eq!(alpha_at_3_s(&mut never), 2 * 64 * (1 + 20 + 1));
+    let mut lost = Jiffies::new(250, false, true);
+    lost.save();
+    lost.on_loss(at(1000), 10);
+    lost.on_open(at(2500));
+    assert_eq!(alpha_at_3_s(&mut lost), 2 * 64);
+    let mut undone = Jiffies::new(250, false, true);
+    undone.save();
+    undone.on_loss(at(1000), 10);
+    undone.on_spurious();
+    undone.on_open(at(2500));
+    assert_eq!(alpha_at_3_s(&mut undone), 2 * 64 * (1 + 20 + 1));
+}

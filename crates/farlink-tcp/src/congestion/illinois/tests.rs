@@ -268,3 +268,128 @@ fn slow_start_and_bounds() {
     linux.on_ack(&cx(&estimator, 20), &idle);
     assert_eq!(linux.cwnd(), before);
 }
+
+/// An ACK beyond the data of a round ends it. The handshake and a time-out begin one, without RTTs
+/// of before.
+#[test]
+fn rounds_are_windows_of_data() {
+    let estimator = RttEstimator::new(RtoConfig::default());
+    let ack = Ack {
+        bytes: MSS,
+        rtt_sample: None,
+        fine_rtt: Some(ms(100)),
+        cwnd_limited: true,
+    };
+    let mut control = illinois("exact", 40, 0);
+    control.on_established(&cx(&estimator, 40));
+    assert_eq!(control.round_end, 1 + 40 * MSS);
+    let at_end = Context {
+        snd_una: 1 + 40 * MSS,
+        snd_max: 1 + 80 * MSS,
+        ..cx(&estimator, 40)
+    };
+    control.on_delivered(&at_end, &ack);
+    control.on_ack(&at_end, &ack);
+    assert_eq!((control.round_end, control.count), (1 + 40 * MSS, 1));
+    let beyond = Context {
+        snd_una: 2 + 40 * MSS,
+        ..at_end
+    };
+    control.on_ack(&beyond, &ack);
+    assert_eq!((control.round_end, control.count), (1 + 80 * MSS, 0));
+    control.on_delivered(&beyond, &ack);
+    control.on_timeout(&cx(&estimator, 50), true);
+    assert_eq!(control.round_end, 1 + 50 * MSS);
+    assert_eq!((control.sum, control.count), (0, 0));
+}
+
+/// The largest RTT stays, and each return of alpha to its maximum needs five rounds again.
+#[test]
+fn each_return_of_alpha_takes_five_rounds() {
+    for arithmetic in ["exact", "linux"] {
+        let mut control = illinois(arithmetic, 100, 0);
+        round(&mut control, ms(100), 1);
+        for _ in 0..2 {
+            round(&mut control, ms(200), 2);
+            for quiet in 0..6 {
+                round(&mut control, ms(100), 1);
+                let at_most = control.state.rates.alpha == 10.0;
+                assert_eq!(at_most, quiet == 5, "{arithmetic} {quiet}");
+            }
+        }
+        assert_eq!(control.max_rtt, ms(200), "{arithmetic}");
+    }
+}
+
+/// With equal bounds alpha is constant. beta is at its largest above d2 if d3 is not above d2.
+#[test]
+fn equal_bounds_give_constants() {
+    let control = Control::new(&Illinois::ALGORITHM)
+        .with("alpha_min", Setting::Number(1.0))
+        .with("alpha_max", Setting::Number(1.0))
+        .with("eta3", Setting::Number(0.1));
+    let settings = Illinois::new(&control, Start::default()).settings;
+    assert_eq!(settings.alpha(50.0, 100.0), 1.0);
+    assert_eq!(settings.beta(10.0, 100.0), 0.125);
+    assert_eq!(settings.beta(10.1, 100.0), 0.5);
+}
+
+/// By ACKs each ACK counts as one segment, and by bytes with L = 2 as two at most; in the slow
+/// start after a time-out as one.
+#[test]
+fn acks_count_by_the_rule_of_the_sender() {
+    let estimator = RttEstimator::new(RtoConfig::default());
+    let of_five = Ack {
+        bytes: 5 * MSS,
+        rtt_sample: None,
+        fine_rtt: None,
+        cwnd_limited: true,
+    };
+    let with = |byte_counting, ssthresh| {
+        let start = Start {
+            window: 40 * MSS,
+            ssthresh,
+            byte_counting,
+            paced: false,
+        };
+        Illinois::new(&Control::new(&Illinois::ALGORITHM), start)
+    };
+    let mut by_acks = with(ByteCounting::Off, 0);
+    by_acks.on_ack(&cx(&estimator, 40), &of_five);
+    assert_eq!(by_acks.cwnd(), 40_250);
+    let mut limited = with(ByteCounting::Limit(2), u64::MAX);
+    limited.on_ack(&cx(&estimator, 40), &of_five);
+    assert_eq!(limited.cwnd(), 42 * MSS);
+    limited.on_timeout(&cx(&estimator, 40), true);
+    limited.on_ack(&cx(&estimator, 40), &of_five);
+    assert_eq!(limited.cwnd(), 2 * MSS);
+}
+
+/// tcp_illinois.c by hand: bytes add up to segments, `snd_cwnd_cnt` starts anew after an increase
+/// and after a loss, one ACK may add two segments, and ssthresh is at least 2.
+#[test]
+fn linux_counts_whole_segments() {
+    let estimator = RttEstimator::new(RtoConfig::default());
+    let half = Ack {
+        bytes: MSS / 2,
+        rtt_sample: None,
+        fine_rtt: None,
+        cwnd_limited: true,
+    };
+    let mut control = illinois("linux", 40, 0);
+    control.round_end = u64::MAX;
+    for (credit, partial) in [(0, 500), (1, 0), (1, 500), (2, 0)] {
+        control.on_ack(&cx(&estimator, 40), &half);
+        assert_eq!(
+            (control.state.credit, control.state.partial),
+            (credit, partial)
+        );
+    }
+    control.on_loss(&cx(&estimator, 2), &LOSS);
+    assert_eq!((control.state.credit, control.cwnd()), (0, 2 * MSS));
+    for (before, steps) in [(3, 0), (7, 1), (8, 2)] {
+        let mut credit = before;
+        assert_eq!(linux::steps(&mut credit, 10.0, 40), steps, "{before}");
+        assert_eq!(credit, if steps == 0 { before } else { 0 }, "{before}");
+    }
+}

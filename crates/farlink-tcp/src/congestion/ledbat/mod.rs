@@ -140,7 +140,8 @@ impl Ledbat {
     }
 
     /// Moves cwnd by `GAIN off_target bytes MSS / cwnd`, with `off_target = (TARGET - delay) /
-    /// TARGET`.
+    /// TARGET`. An ACK counts at most cwnd bytes, as in libutp: after a time-out one ACK may cover
+    /// the whole window of before.
     fn follow_target(&mut self, cx: &Context<'_>, ack: &Ack) {
         let Some(delay) = self.delay.queueing() else {
             return;
@@ -150,9 +151,10 @@ impl Ledbat {
             return;
         }
         let cwnd = self.window.bytes();
-        let bytes = ack.bytes as f64 * cx.mss as f64 / cwnd.max(1) as f64;
+        let share = ack.bytes.min(cwnd) as f64 / cwnd.max(1) as f64;
         let least = (MIN_CWND * cx.mss).min(cwnd);
-        self.window.add(self.gain * off_target * bytes, least);
+        let change = self.gain * off_target * share * cx.mss as f64;
+        self.window.add(change, least);
         let most = cx.flight + self.allowed_increase * cx.mss;
         if self.window.bytes() > most.max(MIN_CWND * cx.mss) {
             self.window.set(most.max(MIN_CWND * cx.mss));
@@ -210,7 +212,6 @@ impl CongestionControl for Ledbat {
             self.ssthresh = half_flight(cx);
         }
         self.collapse(cx.mss);
-        self.counting.on_timeout();
     }
 
     fn collapse(&mut self, window: u64) {

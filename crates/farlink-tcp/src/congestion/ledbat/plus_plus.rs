@@ -114,7 +114,7 @@ pub(super) struct State {
     began: Option<Instant>,
     /// Start of the next slowdown.
     pub(super) next: Option<Instant>,
-    slowdowns: u32,
+    pub(super) slowdowns: u32,
 }
 
 /// The LEDBAT++ controller.

@@ -331,3 +331,185 @@ fn congestion_avoidance_shares_the_change_over_a_round() {
     }
     assert_eq!(control.cwnd(), 2 * MSS);
 }
+
+fn unlimited(bytes: u64, rtt: u64) -> Ack {
+    Ack {
+        bytes,
+        rtt_sample: None,
+        fine_rtt: Some(ms(rtt)),
+        cwnd_limited: false,
+    }
+}
+
+/// After a time-out one ACK may cover 40 segments that arrived before. cwnd then grows by GAIN
+/// segments, as for a window of one round trip.
+#[test]
+fn one_ack_adds_at_most_the_growth_of_a_round() {
+    let srtt = estimator(100);
+    let mut control = ledbat(80, false);
+    control.on_timeout(&cx(&srtt, 0, 80 * MSS), true);
+    assert!(!control.in_slow_start());
+    let cumulative = Ack {
+        cwnd_limited: true,
+        ..unlimited(40 * MSS, 100)
+    };
+    control.on_delivered(&cx(&srtt, 0, 80 * MSS), &cumulative);
+    control.on_ack(&cx(&srtt, 0, 80 * MSS), &cumulative);
+    assert_eq!(control.cwnd(), 2 * MSS);
+}
+
+/// An ACK beyond the target reduces a window that does not limit the sender, but does not raise
+/// one that is below two segments. Below the target such a window keeps its size.
+#[test]
+fn an_unused_window_only_shrinks() {
+    let srtt = estimator(100);
+    for (window, rtt, cwnd) in [(10, 100, 10_000), (10, 300, 9_900), (1, 300, 1_000)] {
+        let mut control = ledbat(window, false);
+        control.delay = Delay::new(1);
+        control.delay.add(at(0), ms(100));
+        let ack = unlimited(MSS, rtt);
+        control.on_delivered(&cx(&srtt, 0, 10 * MSS), &ack);
+        control.on_ack(&cx(&srtt, 0, 10 * MSS), &ack);
+        assert_eq!(control.cwnd(), cwnd, "{window} {rtt}");
+    }
+}
+
+/// The keys gain and `allowed_increase`: half a segment per window, and three segments beyond the
+/// flight. The bound by the flight is never below two segments.
+#[test]
+fn keys_of_ledbat_bound_its_growth() {
+    let srtt = estimator(100);
+    for (gain, allowed, flight, cwnd) in [
+        (0.5, 1, 10, 10_050),
+        (2.0, 3, 6, 9_000),
+        (2.0, 0, 6, 6_000),
+        (2.0, 1, 0, 2_000),
+    ] {
+        let own = Control::new(&LEDBAT)
+            .with("gain", Setting::Number(gain))
+            .with("allowed_increase", Setting::Count(allowed));
+        let mut control = Ledbat::new(&own, start(10, u64::MAX));
+        let ack = Ack {
+            cwnd_limited: true,
+            ..unlimited(MSS, 100)
+        };
+        control.on_delivered(&cx(&srtt, 0, flight * MSS), &ack);
+        control.on_ack(&cx(&srtt, 0, flight * MSS), &ack);
+        assert_eq!(control.cwnd(), cwnd, "{gain} {allowed}");
+    }
+}
+
+/// Slow start of LEDBAT ends at ssthresh, waits for a sender that uses its window, and does not
+/// return below ssthresh after a recovery.
+#[test]
+fn slow_start_of_ledbat_ends_and_stays_off() {
+    let srtt = estimator(100);
+    let mut at_threshold = ledbat(10, true);
+    at_threshold.ssthresh = 10 * MSS;
+    ack(&mut at_threshold, &srtt, 0, MSS, 100);
+    assert_eq!(at_threshold.cwnd(), 10_100);
+    let mut unused = ledbat(10, true);
+    unused.on_ack(&cx(&srtt, 0, 10 * MSS), &unlimited(MSS, 100));
+    assert_eq!(unused.cwnd(), 10_000);
+    let mut control = ledbat(10, true);
+    control.on_loss(&cx(&srtt, 0, 10 * MSS), &LOSS);
+    control.on_recovered(&cx(&srtt, 0, 10 * MSS), 4 * MSS);
+    assert_eq!((control.cwnd(), control.in_slow_start()), (4 * MSS, false));
+    control.raise_ssthresh(4 * MSS);
+    assert_eq!(control.ssthresh(), 5 * MSS);
+    control.on_idle(&cx(&srtt, 0, 0), 10 * MSS);
+    assert_eq!(control.cwnd(), 4 * MSS);
+}
+
+/// A flow whose queueing delay is above half of the target does not jump to a remembered window.
+#[test]
+fn a_queue_forbids_the_jump() {
+    for (rtt, jumps) in [(150, true), (151, false)] {
+        let mut control = ledbat(10, false);
+        control.delay = Delay::new(1);
+        control.delay.add(at(0), ms(100));
+        control.delay.add(at(1), ms(rtt));
+        assert_eq!(control.may_jump(), jumps, "{rtt}");
+    }
+}
+
+/// 4.3 with a constant of 2 and a gain of 1/2: at 70 ms 1/2 - 2 * 20 / 6.
+#[test]
+fn the_decrease_has_a_constant_and_the_gain() {
+    let own = Control::new(&LEDBAT_PLUS_PLUS).with("constant", Setting::Number(2.0));
+    let mut control = PlusPlus::new(&own, start(20, u64::MAX));
+    control.delay.add(at(0), ms(60));
+    assert!((control.change(20.0, ms(70)) - (0.5 - 40.0 / 6.0)).abs() < 1e-9);
+}
+
+/// A window above ssthresh leaves slow start at once and keeps ssthresh. An unused window does not
+/// grow in slow start; later it only shrinks.
+#[test]
+fn an_unused_window_of_ledbat_plus_plus_only_shrinks() {
+    let srtt = estimator(120);
+    let mut high = plus(10, 5 * MSS);
+    ack(&mut high, &srtt, 0, MSS, 120);
+    assert_eq!((high.cwnd(), high.ssthresh()), (10 * MSS, 5 * MSS));
+    let mut starting = plus(10, u64::MAX);
+    starting.delay.add(at(0), ms(120));
+    starting.on_ack(&cx(&srtt, 0, 10 * MSS), &unlimited(MSS, 120));
+    assert_eq!(starting.cwnd(), 10 * MSS);
+    for (rtt, cwnd) in [(120, 20_000), (190, 19_883)] {
+        let mut control = plus(20, 20 * MSS);
+        control.delay = Delay::new(1);
+        ack(&mut control, &srtt, 0, MSS, 120);
+        let unused = unlimited(MSS, rtt);
+        control.on_delivered(&cx(&srtt, 1, 20 * MSS), &unused);
+        control.on_ack(&cx(&srtt, 1, 20 * MSS), &unused);
+        assert_eq!(control.cwnd(), cwnd, "{rtt}");
+    }
+}
+
+/// An ACK of three windows counts as one window. In slow start L limits the bytes that an ACK
+/// counts: two segments, and one segment after a time-out.
+#[test]
+fn one_ack_of_ledbat_plus_plus_is_bounded() {
+    let srtt = estimator(120);
+    let mut control = plus(20, 20 * MSS);
+    ack(&mut control, &srtt, 0, MSS, 120);
+    ack(&mut control, &srtt, 1, 60 * MSS, 120);
+    assert_eq!(control.cwnd(), 21 * MSS);
+    let limited = Start {
+        byte_counting: ByteCounting::Limit(2),
+        ..start(10, u64::MAX)
+    };
+    let mut control = PlusPlus::new(&Control::new(&LEDBAT_PLUS_PLUS), limited);
+    ack(&mut control, &srtt, 0, 5 * MSS, 120);
+    assert_eq!(control.cwnd(), 12 * MSS);
+    control.on_timeout(&cx(&srtt, 1, 20 * MSS), true);
+    ack(&mut control, &srtt, 2, 5 * MSS, 120);
+    assert_eq!(control.cwnd(), 2 * MSS);
+}
+
+/// A loss in the slow start after a slowdown leaves the window, and reduces ssthresh. A window of
+/// one segment stays one in a slowdown. Slow start after a time-out is no slowdown: the next one
+/// follows two RTTs after it.
+#[test]
+fn slowdowns_losses_and_time_outs_in_turn() {
+    let srtt = estimator(120);
+    let mut control = plus(10, 10 * MSS);
+    control.delay = Delay::new(1);
+    ack(&mut control, &srtt, 0, MSS, 120);
+    control.window.set(MSS);
+    ack(&mut control, &srtt, 240, MSS, 120);
+    assert_eq!((control.cwnd(), control.state.slowdowns), (MSS, 1));
+    control.ssthresh = 10 * MSS;
+    ack(&mut control, &srtt, 480, MSS, 120);
+    assert_eq!(
+        (control.state.phase, control.cwnd()),
+        (Phase::Ramp, 2 * MSS)
+    );
+    control.on_loss(&cx(&srtt, 490, 8 * MSS), &LOSS);
+    assert_eq!((control.cwnd(), control.ssthresh()), (2 * MSS, 4 * MSS));
+    ack(&mut control, &srtt, 500, 2 * MSS, 120);
+    assert_eq!(control.state.next, Some(at(500 + 9 * 260)));
+    control.on_timeout(&cx(&srtt, 600, 4 * MSS), true);
+    ack(&mut control, &srtt, 700, MSS, 120);
+    assert_eq!(control.state.phase, Phase::Avoid);
+    assert_eq!(control.state.next, Some(at(700 + 240)));
+}

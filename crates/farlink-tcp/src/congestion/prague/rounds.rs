@@ -1,6 +1,5 @@
 //! Round trips of Prague: the share of marked data in each, and the virtual round trip.
 
-use super::LONGEST_SCALED;
 use crate::congestion::{Context, MarkReport};
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -82,7 +81,7 @@ impl Rounds {
         let Some(srtt) = cx.rtt.srtt().filter(|_| self.is_independent()) else {
             return 1.0;
         };
-        if srtt.is_zero() || srtt >= self.rtt_virtual || srtt > LONGEST_SCALED {
+        if srtt.is_zero() || srtt >= self.rtt_virtual {
             return 1.0;
         }
         let ratio = srtt.as_nanos() as f64 / self.rtt_virtual.as_nanos() as f64;

@@ -235,3 +235,124 @@ fn without_accurate_ecn_it_is_reno() {
     bench.mark();
     assert_eq!(bench.prague.cwnd(), 4 * MSS);
 }
+
+/// The pacing rate doubles below half of ssthresh only. It follows each ACK with marks counted, and
+/// each reduction.
+#[test]
+fn the_pacing_rate_follows_the_window() {
+    let rate = |segments: u64| Some(8 * segments * 1040 * 20);
+    for (ssthresh, double) in [(20, 1), (21, 2), (11, 1)] {
+        let mut bench = Bench::new(10, ssthresh, 50, 500);
+        bench.with(Prague::on_established);
+        assert_eq!(bench.prague.pacing_rate(), rate(10 * double), "{ssthresh}");
+    }
+    let mut bench = Bench::new(10, 12, 50, 500);
+    bench.ack(2 * MSS, 0);
+    assert_eq!(bench.prague.pacing_rate(), rate(12));
+    let loss = Loss {
+        sent_at: Instant::ZERO,
+    };
+    bench.with(|prague, cx| prague.on_loss(cx, &loss));
+    assert_eq!(bench.prague.pacing_rate(), rate(6));
+}
+
+/// cwnd is at least two segments after a reduction. A window that does not limit the sender does
+/// not grow.
+#[test]
+fn reductions_and_growth_are_bounded() {
+    let mut bench = Bench::new(3, 3, 50, 500);
+    bench.mark();
+    assert_eq!(bench.prague.cwnd(), 2 * MSS);
+    let report = MarkReport {
+        delivered: MSS,
+        ..MarkReport::default()
+    };
+    bench.with(|prague, cx| prague.on_marks(cx, &report));
+    assert_eq!(bench.prague.cwnd(), 2 * MSS);
+}
+
+/// Rounds of slow start do not count towards the transition to the virtual round trip. The round in
+/// which slow start ends counts, and growth in the next one is a segment.
+#[test]
+fn the_transition_counts_rounds_after_slow_start() {
+    let mut bench = Bench::new(10, 40, 5, 2);
+    for _ in 0..3 {
+        bench.ack(10 * MSS, 0);
+    }
+    assert_eq!(bench.prague.cwnd(), 40 * MSS);
+    bench.ack(40 * MSS, 0);
+    assert!((bench.prague.cwnd - 41_000.0).abs() < 1e-9);
+    let before = bench.prague.cwnd;
+    bench.ack(41 * MSS, 0);
+    assert!((bench.prague.cwnd - before - 40.0).abs() < 1e-9);
+}
+
+/// Before the transition, and without a virtual round trip, each round's mark may reduce. Round
+/// trips of exactly the virtual one, or of more than 100 ms, grow by a segment.
+#[test]
+fn the_virtual_round_trip_has_bounds() {
+    let (mut reduces, mut off) = (Bench::new(16, 16, 5, 500), Bench::new(16, 16, 5, 0));
+    off.prague.rounds = Rounds::new(Interval::ZERO, 0);
+    for bench in [&mut reduces, &mut off] {
+        bench.mark();
+        bench.mark();
+        assert_eq!(bench.prague.cwnd(), 4 * MSS);
+    }
+    for (rtt, virtual_ms, growth) in [
+        (25, 25, 1.0),
+        (20, 25, 0.64),
+        (0, 0, 1.0),
+        (99, 100, 0.9801),
+    ] {
+        let mut bench = Bench::new(10, 10, rtt, 0);
+        bench.prague.rounds = Rounds::new(Interval::from_millis(virtual_ms), 0);
+        let rounds = std::mem::replace(&mut bench.prague.rounds, Rounds::new(Interval::ZERO, 0));
+        let factor = bench.with(|_, cx| rounds.growth(cx));
+        assert!((factor - growth).abs() < 1e-12, "{rtt} {virtual_ms}");
+    }
+}
+
+/// More marked than delivered bytes count as all of them.
+#[test]
+fn the_share_of_a_round_is_at_most_one() {
+    let mut bench = Bench::new(10, 10, 50, 500);
+    bench.una = bench.max;
+    bench.ack(0, 5 * MSS);
+    assert_eq!(bench.alpha(), 1.0);
+}
+
+/// The end of a recovery, idle time, the end of slow start and a collapse set cwnd. A time-out or
+/// an undo ends the pause of growth that a loss begins.
+#[test]
+fn windows_of_other_rules_replace_cwnd() {
+    let loss = Loss {
+        sent_at: Instant::ZERO,
+    };
+    let mut bench = Bench::new(10, 10, 50, 500);
+    bench.with(|prague, cx| prague.on_recovered(cx, 20 * MSS));
+    assert_eq!(bench.prague.cwnd(), 10 * MSS);
+    bench.with(|prague, cx| prague.on_idle(cx, 20 * MSS));
+    assert_eq!(bench.prague.cwnd(), 10 * MSS);
+    bench.with(|prague, cx| prague.on_idle(cx, 8 * MSS));
+    assert_eq!(bench.prague.cwnd(), 8 * MSS);
+    bench.prague.end_slow_start(6 * MSS);
+    assert_eq!(
+        (bench.prague.cwnd(), bench.prague.ssthresh()),
+        (6 * MSS, 6 * MSS)
+    );
+    bench.prague.collapse(3 * MSS);
+    assert_eq!(bench.prague.cwnd(), 3 * MSS);
+    bench.with(|prague, cx| prague.on_loss(cx, &loss));
+    bench.with(|prague, cx| prague.on_timeout(cx, true));
+    bench.ack(MSS, 0);
+    assert_eq!(bench.prague.cwnd(), 2 * MSS);
+    bench.with(|prague, cx| prague.on_loss(cx, &loss));
+    let undone = Undone {
+        window: 9 * MSS,
+        ssthresh: 20 * MSS,
+    };
+    bench.with(|prague, cx| prague.on_spurious(cx, &undone));
+    assert_eq!(bench.prague.cwnd(), 9 * MSS);
+    bench.ack(MSS, 0);
+    assert_eq!(bench.prague.cwnd(), 10 * MSS);
+}
