@@ -28,8 +28,11 @@ RENO = ("reno", "newreno", "sack", "linux-reno", "freebsd-newreno")
 CUBIC = ("cubic", "linux-cubic", "freebsd-cubic")
 HYBLA = ("hybla", "linux-hybla")
 BBR = ("bbr", "linux-bbr")
+BBR3 = ("bbr3", "linux-bbr3")
 _PROBE_S, _PROBE_EVERY_S = 0.2, 10.0
 """ProbeRTT: seconds with four segments (at least a round trip), and seconds between probes."""
+_PROBE3_WINDOW, _PROBE3_EVERY_S = 0.5, 5.0
+"""ProbeRTT of BBRv3: share of the window in a probe, and seconds between probes."""
 _RTT0 = 0.025
 """Round trip to which Hybla's window growth is normalised (Caini, Firrincieli 2004)."""
 
@@ -94,9 +97,12 @@ def reference(row: str, cell: Cell) -> Reference | None:
         if cell.flows > 1 or row == _FLOODS:
             return None
         low = data * (1 - LOSSLESS_SHARE)
+        rtt = cell.rtt_ms / 1e3
+        probe = max(rtt, _PROBE_S) + rtt
         if row in BBR:
-            rtt = cell.rtt_ms / 1e3
-            low *= 1 - (max(rtt, _PROBE_S) + rtt) / _PROBE_EVERY_S
+            low *= 1 - probe / _PROBE_EVERY_S
+        elif row in BBR3:
+            low *= 1 - (1 - _PROBE3_WINDOW) * probe / _PROBE3_EVERY_S
         return Reference("closed form", low, data * (1 + LOSSLESS_SHARE))
     if cell.burst or cell.loss > 0.05:
         return None
