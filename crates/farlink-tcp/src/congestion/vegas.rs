@@ -2,6 +2,8 @@
 //!
 //! This file sets the window after a loss; [`crate::recovery`] detects the loss.
 
+mod linux;
+
 use super::extras::access;
 use super::metric::metric;
 use super::{
@@ -11,6 +13,7 @@ use super::{
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use farlink_small::reference;
+use linux::{Form, Rounds, Thresholds, Windows};
 
 /// Minimum cwnd after a reduction, in segments.
 const MIN_CWND: u64 = 2;
@@ -51,6 +54,8 @@ pub struct Vegas {
     last_cut: Option<Instant>,
     /// State before a loss, restored by an undo.
     before: Option<Before>,
+    /// Rounds as in Linux; `None` for those of the paper.
+    linux: Option<Box<Rounds>>,
 }
 
 /// Reduction of cwnd after a loss: by half (`Reno` also sets ssthresh = cwnd), by half, by a
@@ -150,6 +155,29 @@ impl Vegas {
                 default: Setting::Count(2),
                 range: Range::Count(1, 1_000),
             },
+            Parameter {
+                name: "arithmetic",
+                doc: reference(
+                    "rounds and growth: \"exact\" as in the paper; \"linux-2.6\" as in Linux \
+                      2.6.6 to 2.6.12, in halves of a segment and in jiffies; \"linux\" as in \
+                      current kernels, in segments. The last two take the least RTT of a round, \
+                      grow in each round of slow start, and ignore `increase`",
+                ),
+                default: Setting::Choice("exact"),
+                range: Range::Choice(&[
+                    Word("exact", ""),
+                    Word("linux-2.6", ""),
+                    Word("linux", ""),
+                ]),
+            },
+            Parameter {
+                name: "hz",
+                doc: reference(
+                    "jiffies per second for \"linux-2.6\" (CONFIG_HZ, 1000 in Linux 2.6.12)",
+                ),
+                default: Setting::Count(1000),
+                range: Range::Count(24, 1200),
+            },
         ],
         metrics: &[
             metric!(
@@ -212,7 +240,43 @@ impl Vegas {
             round_start: Instant::ZERO,
             last_cut: None,
             before: None,
+            linux: Self::rounds(control).map(Box::new),
         }
+    }
+
+    /// Returns the rounds of Linux if `arithmetic` selects them.
+    fn rounds(control: &Control) -> Option<Rounds> {
+        let form = match control.choice("arithmetic") {
+            "linux-2.6" => Form::First,
+            "linux" => Form::Current,
+            _ => return None,
+        };
+        let thresholds = Thresholds {
+            alpha: control.number("alpha"),
+            beta: control.number("beta"),
+            gamma: control.number("gamma"),
+        };
+        Some(Rounds::new(form, control.count("hz"), thresholds))
+    }
+
+    /// Handles an ACK as Linux does, in whole segments. Returns false for the rounds of the paper.
+    fn on_ack_of_linux(&mut self, cx: &Context<'_>, ack: &Ack) -> bool {
+        let Some(rounds) = &mut self.linux else {
+            return false;
+        };
+        let whole = |bytes: u64| bytes / cx.mss;
+        let now = Windows {
+            cwnd: whole(self.cwnd),
+            ssthresh: whole(self.ssthresh),
+        };
+        let after = rounds.on_ack(cx, ack, now);
+        self.diff = rounds.diff().map(|segments| segments * cx.mss as f64);
+        let bytes = |segments: u64| segments.saturating_mul(cx.mss);
+        self.cwnd = bytes(after.cwnd);
+        if after.ssthresh != now.ssthresh {
+            self.ssthresh = bytes(after.ssthresh);
+        }
+        true
     }
 
     /// Computes Diff at the ACK that ends a round, adjusts cwnd, and sets the growth for the next
@@ -290,7 +354,7 @@ impl Vegas {
             LossCut::Reno => self.cwnd,
             LossCut::Half | LossCut::Quarter | LossCut::Segment => MIN_CWND * cx.mss,
         };
-        self.in_avoidance = true;
+        self.in_avoidance = self.linux.is_none();
     }
 
     fn shrink(&mut self, cx: &Context<'_>, by: u64) {
@@ -317,6 +381,9 @@ impl CongestionControl for Vegas {
             // If Actual > Expected, the RTT was below BaseRTT, which is then set to the RTT.
             self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
         }
+        if self.on_ack_of_linux(cx, ack) {
+            return;
+        }
         if cx.snd_una > self.round_end {
             self.end_round(cx, ack);
         }
@@ -329,6 +396,9 @@ impl CongestionControl for Vegas {
     /// second reduction.
     fn on_loss(&mut self, cx: &Context<'_>, loss: &Loss) {
         self.phase = Phase::Hold;
+        if let Some(rounds) = &mut self.linux {
+            rounds.on_loss();
+        }
         if self.last_cut.is_some_and(|cut| loss.sent_at <= cut) {
             if self.loss_cut == LossCut::Reno {
                 self.ssthresh = self.cwnd; // PRR then reduces nothing
@@ -350,6 +420,9 @@ impl CongestionControl for Vegas {
         }
         self.in_avoidance = false;
         self.collapse(self.timeout_window * cx.mss);
+        if let Some(rounds) = &mut self.linux {
+            rounds.on_timeout(cx.snd_max);
+        }
         self.round_end = cx.snd_una;
         self.round_start = cx.now;
         self.last_cut = Some(cx.now);
@@ -369,6 +442,9 @@ impl CongestionControl for Vegas {
 
     fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
         self.collapse(self.cwnd.min(initial_window));
+        if let Some(rounds) = &mut self.linux {
+            rounds.on_idle();
+        }
     }
 }
 

@@ -114,9 +114,19 @@ def _no_silence(tree: dict[str, Any]) -> None:
 @REGISTRY.hook("half_the_jitter")
 def _half_the_jitter(tree: dict[str, Any]) -> None:
     """Let the satellite's delay vary by 16 ms on average instead of 32 ms."""
+    _vary(tree, "16 ms")
+
+
+@REGISTRY.hook("eighth_of_the_jitter")
+def _eighth_of_the_jitter(tree: dict[str, Any]) -> None:
+    """Let the satellite's delay vary by 4 ms on average instead of 32 ms."""
+    _vary(tree, "4 ms")
+
+
+def _vary(tree: dict[str, Any], mean: str) -> None:
     channel = tree["links"][0]["down"].get("channel", {})
     if "jitter" in channel:
-        channel["jitter"]["mean"] = "16 ms"
+        channel["jitter"]["mean"] = mean
 
 
 @REGISTRY.hook("constant_delay")
