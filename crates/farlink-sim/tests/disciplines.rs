@@ -181,3 +181,31 @@ fn disciplines_hold_at_600_ms_and_at_19_kbit() {
         assert!(used > least, "{discipline}: {used}");
     }
 }
+
+/// The limit of a queue is that of packets that wait, so an idle transmitter takes packets above the
+/// limit under every discipline. 480 bytes may wait here, and each segment has 1500.
+#[test]
+fn idle_link_takes_packets_above_the_limit_of_its_queue() {
+    for method in [
+        "drop-tail",
+        "head-drop",
+        "red",
+        "codel",
+        "pie",
+        "cobalt",
+        "drr",
+        "fq-codel",
+        "fq-pie",
+        "fq-cobalt",
+        "dualpi2",
+    ] {
+        let done = result(&format!(
+            "max_duration = \"1000 s\"\n[tcp]\nvariant = \"sack\"\n\
+             [[links]]\nbetween = [\"a\", \"b\"]\n\
+             down = {{ rate = \"19.2 kbit/s\", delay = \"5 ms\", queue = \"200 ms\", \
+             discipline = \"{method}\" }}\n\
+             [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"20 kB\"\n"
+        ));
+        assert_eq!(metric(&done, "flows", 0, "completed"), 1.0, "{method}");
+    }
+}

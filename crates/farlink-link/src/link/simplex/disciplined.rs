@@ -204,6 +204,16 @@ impl Simplex {
             return Some(self.send(now, waiting.packed));
         }
         let is_first = !self.has_waiting();
+        // The limit is that of packets that wait. As without a discipline, an idle transmitter also
+        // takes a packet above the limit. CAKE's shaper has to count each packet.
+        let own = self.low.disciplined.as_deref_mut()?;
+        let is_above = self.config.queue.is_full(0, 0, waiting.len)
+            && !matches!(own.discipline, Discipline::Cake(_));
+        if is_above && is_first && medium_idle && self.is_free(now) {
+            let own = self.low.disciplined.as_deref_mut()?;
+            own.counts.count_departure(Interval::ZERO);
+            return Some(self.send(now, waiting.packed));
+        }
         let own = self.low.disciplined.as_deref_mut()?;
         let offered = (waiting, &*packet);
         let marked = own.discipline.offer(now, offered, &mut own.drops);
