@@ -178,7 +178,14 @@ def _parts(scenario: Mapping[str, Any]) -> Iterator[str]:
             yield "header_compression"
         yield f"arq {link.get('arq', {}).get('protocol')}"
     yield from (f"agent {entry['kind']}" for entry in scenario.get("agents", []))
-    yield from (f"app {entry.get('app')}" for entry in scenario.get("flows", []))
+    for entry in scenario.get("flows", []):
+        yield f"app {entry.get('app')}"
+        if multipath := entry.get("multipath"):
+            yield "multipath"
+            yield f"scheduler {multipath.get('scheduler')}"
+            yield f"coupling {multipath.get('coupling')}"
+            if multipath.get("opportunistic"):
+                yield "opportunistic"
 
 
 def _farlink_entry() -> str:

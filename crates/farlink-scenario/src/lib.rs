@@ -93,7 +93,7 @@ pub use flow::{AppName, Connections, FlowSpec, IpName, Opener};
 pub use handoff::{AgentHandoff, ExpandedHandoff, HandoffSpec, QueuedName};
 pub use host::{HostJitterSpec, HostSpec};
 pub use library::library;
-pub use multipath::{MultipathSpec, PathSpec, SchedulerName, Subflow};
+pub use multipath::{CouplingName, MultipathSpec, PathSpec, SchedulerName, Subflow};
 pub use preset::presets_json;
 pub use process::*;
 pub use python_class::{Builders, ClassText, MessageSource, PythonClass, set_builders};

@@ -19,6 +19,9 @@ table! {
         /// full, and halve the window of the subflow that holds up the connection (Raiciu et al.
         /// 2012).
         opportunistic?: bool = false;
+        /// Rule that couples the congestion windows of the subflows. The TCP of each path must have
+        /// Reno's window, as "newreno" and "sack" do.
+        coupling?: CouplingName = CouplingName::Off;
     }
 }
 
@@ -58,6 +61,19 @@ pub enum SchedulerName {
     Blest,
 }
 
+/// Rules that couple the congestion windows of the subflows of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CouplingName {
+    /// Each subflow's congestion control is on its own.
+    #[default]
+    Off,
+    /// Linked increases (RFC 6356).
+    Lia,
+    /// Opportunistic linked increases (Khalili et al. 2012).
+    Olia,
+}
+
 /// Place of a TCP flow in a connection over several paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Subflow {
@@ -72,4 +88,6 @@ pub struct Subflow {
     pub backup: bool,
     /// Set for opportunistic retransmission and penalisation.
     pub opportunistic: bool,
+    /// Rule that couples the congestion windows of the subflows.
+    pub coupling: CouplingName,
 }

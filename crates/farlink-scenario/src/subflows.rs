@@ -8,15 +8,20 @@ use super::checks::fault;
 use super::decode::Problem;
 use super::expanded::ExpandedFlow;
 use super::flow::FlowSpec;
-use super::multipath::{MultipathSpec, PathSpec, SchedulerName, Subflow};
+use super::multipath::{CouplingName, MultipathSpec, PathSpec, SchedulerName, Subflow};
 use super::quic;
 use super::spec::Scenario;
 use super::tree::Step;
 use farlink_tcp::DataMapping;
 use farlink_tcp::config::{Config, FastOpen, SnackForm};
+use farlink_tcp::congestion::Coupled;
 
 /// Maximum number of paths of a connection.
 const MAX_PATHS: usize = 8;
+
+/// Reason why the windows of a TCP cannot be coupled.
+const NOT_RENO: &str =
+    "lacks the congestion window of Reno, which coupling needs; write variant = \"newreno\"";
 
 /// Returns the nodes of a name, or a problem at a key.
 type Find<'a> = dyn Fn(&str, &str) -> Result<Vec<usize>, Problem> + 'a;
@@ -40,8 +45,13 @@ pub(super) fn with_subflows(
             scheduler: multipath.scheduler(),
             backup: multipath.backup(),
             opportunistic: multipath.opportunistic(),
+            coupling: multipath.coupling(),
         };
-        let config = with_options(Config::clone(&first.sender));
+        let config =
+            with_options(Config::clone(&first.sender), place.coupling).ok_or_else(|| {
+                let message = format!("cannot apply: the TCP of the flow {NOT_RENO}");
+                fault("coupling", message).within("multipath")
+            })?;
         (first.sender, first.receiver) = (Arc::clone(&config), config);
         first.subflow = Some(place);
         out.push(first.clone());
@@ -82,7 +92,11 @@ pub(super) fn with_subflows(
                 if quic::is(&spec) {
                     return Err(here(fault("variant", "= \"quic\" is no TCP; name a TCP")));
                 }
-                let config = with_options(spec.resolve().map_err(here)?);
+                let config = spec.resolve().map_err(here)?;
+                let config = with_options(config, place.coupling).ok_or_else(|| {
+                    let message = format!("= \"{variant}\" {NOT_RENO}");
+                    here(fault("variant", message))
+                })?;
                 (next.sender, next.receiver) = (Arc::clone(&config), config);
             }
             out.push(next);
@@ -104,10 +118,14 @@ fn check_variant(variant: &str) -> Result<(), Problem> {
     }
 }
 
-/// Returns a TCP whose segments have room for the DSS option.
-fn with_options(mut config: Config) -> Arc<Config> {
+/// Returns a TCP whose segments have room for the DSS option, and whose window can be coupled;
+/// `None` if it cannot.
+fn with_options(mut config: Config, coupling: CouplingName) -> Option<Arc<Config>> {
     config.mss = config.mss.saturating_sub(DataMapping::WIRE_LEN).max(1);
-    Arc::new(config)
+    if coupling != CouplingName::Off {
+        config.congestion = Coupled::of(&config.congestion)?;
+    }
+    Some(Arc::new(config))
 }
 
 /// Refuses keys that exclude several paths.

@@ -38,6 +38,7 @@ mod keys;
 mod l4s;
 mod measures;
 mod multipath;
+mod multipath_coupled;
 mod peach;
 mod positions;
 mod prr;

@@ -5,16 +5,18 @@
 //! of the connection, reinjection, and the scheduler. It does no input or output; the event loop
 //! passes the state of the subflows (`world/multipath.rs`).
 
+mod coupled;
 mod reassembly;
 mod schedule;
 
-use crate::scenario::{SchedulerName, Subflow as Place};
+use crate::scenario::{CouplingName, SchedulerName, Subflow as Place};
+pub(crate) use coupled::{Share, gain};
 use farlink_small::Map;
 use farlink_tcp::{DataMapping, Extra, Instant, Interval};
 use farlink_wire::FlowId;
 pub(crate) use reassembly::Reassembly;
-pub(crate) use schedule::Path;
-use schedule::{Scheduler, allowed};
+use schedule::Scheduler;
+pub(crate) use schedule::{Path, allowed};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Connections over several paths, and the place of each of their subflows.
@@ -71,6 +73,7 @@ pub(crate) struct Subflow {
     failing: bool,
     timeouts: u64,
     acknowledged: u64,
+    spacing: Spacing,
     /// Bytes written into the subflow.
     written: u64,
     /// Bytes of the subflow that the receiver has passed to the reassembly.
@@ -92,6 +95,7 @@ impl Subflow {
             failing: false,
             timeouts: 0,
             acknowledged: 0,
+            spacing: Spacing::default(),
             written: 0,
             read: 0,
             mappings: VecDeque::new(),
@@ -108,6 +112,13 @@ impl Subflow {
     /// Returns whether the subflow uses half of its congestion window at `now`.
     pub(crate) fn is_penalised(&self, now: Instant) -> bool {
         now < self.penalised_until
+    }
+
+    /// Returns the larger one of the bytes acknowledged between the last two losses and since the
+    /// last loss.
+    pub(crate) fn loss_spacing(&self) -> u64 {
+        let since = self.acknowledged - self.spacing.from;
+        since.max(self.spacing.before)
     }
 
     /// Returns the number of bytes written into the subflow.
@@ -132,6 +143,25 @@ impl Subflow {
     }
 }
 
+/// Spacing of the losses of a subflow, in acknowledged bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spacing {
+    losses: u64,
+    /// Bytes acknowledged at the last loss.
+    from: u64,
+    /// Bytes acknowledged between the last two losses.
+    before: u64,
+}
+
+/// Counters of the sender of a subflow since its start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    pub(crate) acknowledged: u64,
+    pub(crate) timeouts: u64,
+    /// Reductions of the window by losses.
+    pub(crate) losses: u64,
+}
+
 /// Counters of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
@@ -147,6 +177,7 @@ pub(crate) struct Connection {
     pub(crate) subflows: Vec<Subflow>,
     scheduler: Scheduler,
     opportunistic: bool,
+    pub(crate) coupling: CouplingName,
     /// Bytes of the application; `u64::MAX` without end.
     pub(crate) size: u64,
     /// Receive window of the connection, relative to the data ACK. The application reads at once.
@@ -175,6 +206,7 @@ impl Connection {
             subflows: Vec::with_capacity(place.paths),
             scheduler: Scheduler::new(place.scheduler),
             opportunistic: place.opportunistic,
+            coupling: place.coupling,
             size,
             window,
             next: 0,
@@ -243,17 +275,24 @@ impl Connection {
         self.reassembly.data_ack() > before
     }
 
-    /// Updates a subflow's state at the sender, which has `acknowledged` bytes and `timeouts`
-    /// expiries. At a new time-out the subflow's data is sent again over others.
-    pub(crate) fn on_progress(&mut self, path: usize, acknowledged: u64, timeouts: u64) {
+    /// Updates a subflow's state at the sender. At a new time-out the subflow's data is sent again
+    /// over others.
+    pub(crate) fn on_progress(&mut self, path: usize, progress: Progress) {
         let subflow = &mut self.subflows[path];
-        if acknowledged > subflow.acknowledged {
-            subflow.acknowledged = acknowledged;
+        if progress.acknowledged > subflow.acknowledged {
+            subflow.acknowledged = progress.acknowledged;
             subflow.failing = false;
             subflow.forget();
         }
-        if timeouts > subflow.timeouts {
-            subflow.timeouts = timeouts;
+        if progress.losses > subflow.spacing.losses {
+            subflow.spacing = Spacing {
+                losses: progress.losses,
+                from: subflow.acknowledged,
+                before: subflow.acknowledged - subflow.spacing.from,
+            };
+        }
+        if progress.timeouts > subflow.timeouts {
+            subflow.timeouts = progress.timeouts;
             // A time-out of the handshake leaves no data whose ACK could end the failure.
             subflow.failing = subflow.written > subflow.acknowledged;
             self.reinject(path);

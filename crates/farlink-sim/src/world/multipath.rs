@@ -3,7 +3,8 @@
 use super::{Form, World, end_of};
 use crate::app::Side;
 use crate::flow::{End, EndId};
-use crate::multipath::{Connection, Connections, Path, Subflow};
+use crate::multipath::{Connection, Connections, Path, Progress, Share, Subflow, allowed, gain};
+use crate::scenario::CouplingName;
 use farlink_tcp::{Event as TcpEvent, Extra, Instant, SackBlocks, Segment, State};
 use farlink_wire::{FlowId, PacketId};
 
@@ -69,6 +70,10 @@ impl World {
     fn subflow_segment(&mut self, number: PacketId, flow: FlowId) {
         let packet = &self.packets[number];
         let end = end_of(flow, packet.from_opener, self.hot[flow].sender_opens).other();
+        if end.side() == Side::From {
+            self.couple(flow);
+        }
+        let packet = &self.packets[number];
         let receiver = &mut self.ends[end];
         if let Some(segment) = packet.tcp()
             && receiver.live
@@ -88,6 +93,46 @@ impl World {
         }
         self.packets.release(number);
         self.serve_subflow(end);
+    }
+
+    /// Sets the growth of a subflow's window that the next ACK causes, if its connection couples
+    /// windows.
+    fn couple(&mut self, flow: FlowId) {
+        let Some((connection, own)) = self.hosts.multipath.of(flow) else {
+            return;
+        };
+        if connection.coupling == CouplingName::Off {
+            return;
+        }
+        let ends = || {
+            connection
+                .subflows
+                .iter()
+                .map(|s| EndId::new(s.flow, Side::From))
+        };
+        let all: Vec<Path> = (connection.subflows.iter().zip(ends()))
+            .map(|(subflow, end)| path_of(&self.ends[end], subflow, self.now))
+            .collect();
+        let is_used = allowed(&all);
+        let (mut shares, mut own_share) = (Vec::with_capacity(all.len()), None);
+        for (index, (path, end)) in all.iter().zip(ends()).enumerate() {
+            if let Some(srtt) = path.srtt.filter(|_| is_used(path)) {
+                if index == own {
+                    own_share = Some(shares.len());
+                }
+                shares.push(Share {
+                    window: self.ends[end].conn.controller_cwnd().max(path.mss) as f64,
+                    rtt: srtt.as_nanos().max(1) as f64 / 1e9,
+                    mss: path.mss as f64,
+                    spacing: connection.subflows[index].loss_spacing() as f64,
+                });
+            }
+        }
+        if let Some(own) = own_share {
+            let gain = gain(connection.coupling, &shares, own);
+            let end = EndId::new(flow, Side::From);
+            self.ends[end].conn.couple(gain);
+        }
     }
 
     /// Lets the end of a subflow and its connection react to the last event: read, send, and give
@@ -110,8 +155,13 @@ impl World {
             return;
         }
         let conn = &self.ends[end].conn;
-        let (acknowledged, timeouts) = (conn.acknowledged(), conn.stats().timeouts);
-        self.hosts.multipath.all[number].on_progress(path, acknowledged, timeouts);
+        let stats = conn.stats();
+        let progress = Progress {
+            acknowledged: conn.acknowledged(),
+            timeouts: stats.timeouts,
+            losses: stats.fast_retransmits + stats.timeouts - stats.timeouts_repeated,
+        };
+        self.hosts.multipath.all[number].on_progress(path, progress);
         self.serve_alone(end);
         self.send_over_paths(number);
     }

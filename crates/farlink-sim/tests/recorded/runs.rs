@@ -85,6 +85,7 @@ pub(crate) fn runs() -> Vec<Run> {
         all.push(Run::new(&format!("whole {name}"), text, ""));
     }
     all.extend(over_two_paths());
+    all.extend(coupled());
     for (name, text) in scenario::library() {
         // Only the beginning of each scenario is run, and the largest have fewer flows.
         let set: &[_] = match *name {
@@ -127,6 +128,25 @@ impl Run {
             set: pairs,
         }
     }
+}
+
+/// Returns a run of each rule that couples congestion windows.
+fn coupled() -> impl Iterator<Item = Run> {
+    ["lia", "olia"]
+        .map(|coupling| {
+            let text = format!(
+                "[tcp]\nvariant = 'newreno'\n\
+             [[links]]\nbetween = ['a', 'b']\n\
+             down = {{ rate = '2 Mbit/s', delay = '20 ms', channel = {{ loss = 0.005 }} }}\n\
+             [[links]]\nbetween = ['c', 'd']\n\
+             down = {{ rate = '1 Mbit/s', delay = '150 ms', channel = {{ loss = 0.01 }} }}\n\
+             [[flows]]\nfrom = 'a'\nto = 'b'\nsize = '1 MB'\n\
+             [flows.multipath]\ncoupling = '{coupling}'\n\
+             paths = [{{ from = 'c', to = 'd', variant = 'sack' }}]\n"
+            );
+            Run::new(&format!("multipath {coupling}"), &text, "")
+        })
+        .into_iter()
 }
 
 /// Returns a run of each scheduler of several paths.

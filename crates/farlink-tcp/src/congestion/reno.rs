@@ -73,6 +73,16 @@ impl Reno {
         self.counting.on_reduction();
     }
 
+    /// Returns the bytes that an ACK of `bytes` counts in congestion avoidance.
+    pub(super) fn counted(&mut self, bytes: u64, mss: u64) -> u64 {
+        self.counting.share(bytes, mss)
+    }
+
+    /// Adds `step` bytes to cwnd, which stays at least one segment.
+    pub(super) fn grow(&mut self, step: i64, mss: u64) {
+        self.cwnd = self.cwnd.saturating_add_signed(step).max(mss);
+    }
+
     fn slow_start(&mut self, cx: &Context<'_>, bytes: u64) {
         self.cwnd += self
             .counting

@@ -14,6 +14,7 @@
 mod ack_rate;
 mod acks;
 mod clocks;
+mod coupled;
 mod dummy;
 mod fast;
 mod fast_open;
