@@ -203,6 +203,36 @@ def test_a_lane_has_the_tcp_that_sends_on_each_part() -> None:
     assert lane.tcps == ("reno",)
 
 
+def test_each_path_of_a_connection_has_an_arrow_between_hosts() -> None:
+    network = read_network(resolved(ROOT / "examples" / "multipath" / "starlink-cell-geo.toml"))
+    assert [(lane.label, lane.stops) for lane in network.lanes] == [
+        ("download: file of 50 MB", ("server-a", "dish")),
+        ("download.cell: further path", ("server-b", "phone")),
+        ("download.geo: backup path", ("server-c", "terminal")),
+    ]
+    assert {node.kind for node in network.nodes.values()} == {"host"}
+
+
+@pytest.mark.parametrize(
+    "name", ["starlink-cell.toml", "starlink-cell-geo.toml", "two-lossy-paths.toml"]
+)
+def test_no_label_of_several_paths_covers_another(name: str) -> None:
+    check_picture(draw_network(resolved(ROOT / "examples" / "multipath" / name)))
+
+
+def test_a_label_breaks_no_value_and_repeats_no_absent_delay() -> None:
+    bursts = read_network(resolved("geo-bursts")).links[0]
+    assert [text for text, _ in link_label(bursts, [bursts], is_detailed=True).below] == [
+        "→ 12 Mbit/s, 250 ms, bursts: loss 2.56 %,",
+        "burst 16.7 ms, queue 900 kB",
+        "← 3 Mbit/s, 250 ms, queue 225 kB",
+    ]
+    traced = read_network(resolved("starlink-laniewski2024")).links[0]
+    assert traced.down[0] == "rate from a trace"
+    groups = read_network(resolved(ROOT / "examples" / "leung1998" / "figure-4.1.toml"))
+    assert groups.lanes[0].ends == ("workstation0 … 2", "remote0 … 2")
+
+
 def test_links_and_nodes_have_the_sign_of_their_medium() -> None:
     stations = read_network(resolved("two-stations"))
     kinds = {node.name: node.kind for node in stations.nodes.values()}

@@ -115,7 +115,8 @@ def _wrap(start: str, text: str) -> list[str]:
         else:
             lines[-1] += ","
             lines.append(part)
-    return [piece for line in lines for piece in textwrap.wrap(line, _CHARACTERS)]
+    # One more than the bound leaves room for the comma at the end of a line.
+    return [piece for line in lines for piece in textwrap.wrap(line, _CHARACTERS + 1)]
 
 
 def _short(text: str, most: int = _CHARACTERS) -> str:

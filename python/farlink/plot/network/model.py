@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from farlink.plot.network import words
+from farlink.plot.network.paths import flows_of
 
 __all__ = ["AgentMark", "Lane", "Link", "Network", "Node", "read_network"]
 
@@ -125,7 +126,7 @@ def read_network(scenario: Mapping[str, Any]) -> Network:
         network.links += _links(item, moving, standby, expand=expand)
     names = list(dict.fromkeys(end for link in network.links for end in link.ends))
     counts = {end: link.count for link in network.links for end in link.ends if "{}" in end}
-    hosts = {flow[key] for flow in scenario["flows"] for key in ("from", "to")}
+    hosts = {flow[key] for flow, _ in flows_of(scenario) for key in ("from", "to")}
     ends = {name for name in names if name in hosts or _pattern(name) in hosts}
     for name in names:
         kind = _kind(name, network, ends)
@@ -258,8 +259,8 @@ def _join(network: Network, hub: str, members: list[Link]) -> None:
 def _lanes(scenario: Mapping[str, Any], network: Network) -> list[Lane]:
     place = _places(scenario, network)
     grouped: dict[tuple[str, str, str, str], list[Mapping[str, Any]]] = {}
-    for flow, tcp in zip(scenario["flows"], scenario["resolved_tcp"], strict=True):
-        name = words.flow_tcp(flow, tcp)
+    for flow, config in flows_of(scenario):
+        name = words.flow_tcp(flow, config)
         start, end = place(flow["from"]), place(flow["to"])
         key = (words.app(flow), name, start, end)
         grouped.setdefault(key, []).append(flow)

@@ -26,6 +26,10 @@ _UDP = ("cbr", "onoff")
 _PERCENT = ("loss", "share", "corrupt", "duplicate")
 
 
+_DELAYS = {"delay_trace", "internet_delay", "orbit"}
+"""Stages that have the delay of a direction, whose own delay may then be 0."""
+
+
 def stages(way: Mapping[str, Any]) -> dict[str, Any]:
     """Return the stages of a direction's channel by name."""
     channel = way.get("channel", {})
@@ -39,7 +43,9 @@ def direction(way: Mapping[str, Any]) -> tuple[str, ...]:
         texts = ["rate and delay from contacts"]
     else:
         rate = "rate from a trace" if "rate_trace" in way else way["rate"]
-        texts = [f"{rate}, {way['delay']}"]
+        delay = way["delay"]
+        is_elsewhere = delay == "0 s" and not _DELAYS.isdisjoint(stages(way))
+        texts = [rate if is_elsewhere else f"{rate}, {delay}"]
     for name, value in stages(way).items():
         text = _stage(name, value)
         if text:
@@ -135,6 +141,8 @@ def flow_tcp(flow: Mapping[str, Any], tcp: Mapping[str, Any]) -> str:
 
 def app(flow: Mapping[str, Any]) -> str:
     """Return the traffic of a flow in some words."""
+    if "role" in flow:
+        return str(flow["role"])
     kind = flow["app"]
     size, rate = flow.get("size"), flow.get("rate")
     if isinstance(size, str) and kind in ("file", "repeat", "xtp"):
@@ -158,7 +166,9 @@ def flow_names(flows: Sequence[Mapping[str, Any]]) -> str:
 def host_names(flows: Sequence[Mapping[str, Any]], key: str) -> str:
     """Return the names of the hosts at one end of flows."""
     names = list(dict.fromkeys(str(flow[key]) for flow in flows))
-    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
+    if len(names) == 1:
+        return names[0].replace("{}", f"0 … {int(flows[0]['count']) - 1:,}")
+    return f"{names[0]} … {names[-1]}"
 
 
 def notes(scenario: Mapping[str, Any]) -> list[str]:
