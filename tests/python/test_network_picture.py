@@ -233,6 +233,16 @@ def test_a_label_breaks_no_value_and_repeats_no_absent_delay() -> None:
     assert groups.lanes[0].ends == ("workstation0 … 2", "remote0 … 2")
 
 
+def test_notes_tell_routes_that_change_from_static_ones() -> None:
+    scenario = resolved("several-losses")
+    route = {"at": "router", "to": "client", "via": "client"}
+    scenario["routes"] = [{**route, "start": "0 s"}]
+    assert read_network(scenario).notes == ["Static routes: router to client via client."]
+    scenario["routes"] += [{**route, "start": "1 s"}, {**route, "start": "1 s"}]
+    (note,) = read_network(scenario).notes
+    assert note.startswith("Routes that change once: router to client via client;")
+
+
 def test_links_and_nodes_have_the_sign_of_their_medium() -> None:
     stations = read_network(resolved("two-stations"))
     kinds = {node.name: node.kind for node in stations.nodes.values()}

@@ -179,11 +179,17 @@ def notes(scenario: Mapping[str, Any]) -> list[str]:
         links = ", ".join(move["links"])
         texts.append(f"{move['host']} changes its link {when}: {links}; gap {move['gap']}.")
     routes = scenario.get("routes", [])
+    starts = {item["start"] for item in routes if item.get("start", "0 s") != "0 s"}
     if routes:
         shown = [f"{item['at']} to {item['to']} via {item['via']}" for item in routes[:3]]
         more = f" and {len(routes) - 3:,} more" if len(routes) > 3 else ""
-        texts.append(f"Static routes: {'; '.join(shown)}{more}.")
+        name = f"Routes that change {_times(len(starts))}" if starts else "Static routes"
+        texts.append(f"{name}: {'; '.join(shown)}{more}.")
     for host in scenario.get("hosts", []):
         law = host["jitter"]["distribution"]
         texts.append(f"Hosts {host['name']} delay packets ({law}, mean {host['jitter']['mean']}).")
     return [re.sub(r"\s+", " ", text) for text in texts]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
