@@ -86,23 +86,30 @@ pub(super) fn with_subflows(
                 )));
             }
             if let Some(variant) = &path.variant {
-                let mut spec = scenario.tcp_of(flow);
-                check_variant(variant).map_err(here)?;
-                spec.variant = Some(variant.clone());
-                if quic::is(&spec) {
-                    return Err(here(fault("variant", "= \"quic\" is no TCP; name a TCP")));
-                }
-                let config = spec.resolve().map_err(here)?;
-                let config = with_options(config, place.coupling).ok_or_else(|| {
-                    let message = format!("= \"{variant}\" {NOT_RENO}");
-                    here(fault("variant", message))
-                })?;
+                let config = tcp_of_path(scenario, flow, variant, place.coupling).map_err(here)?;
                 (next.sender, next.receiver) = (Arc::clone(&config), config);
             }
             out.push(next);
         }
     }
     Ok(out)
+}
+
+/// Returns the TCP of a path with its own variant.
+fn tcp_of_path(
+    scenario: &Scenario,
+    flow: &FlowSpec,
+    variant: &str,
+    coupling: CouplingName,
+) -> Result<Arc<Config>, Problem> {
+    let mut spec = scenario.tcp_of(flow);
+    check_variant(variant)?;
+    spec.variant = Some(variant.to_owned());
+    if quic::is(&spec) {
+        return Err(fault("variant", "= \"quic\" is no TCP; name a TCP"));
+    }
+    with_options(spec.resolve()?, coupling)
+        .ok_or_else(|| fault("variant", format!("= \"{variant}\" {NOT_RENO}")))
 }
 
 /// Refuses a TCP of a path with a profile, which belongs to the flow.

@@ -140,7 +140,7 @@ fn coupled() -> impl Iterator<Item = Run> {
              down = {{ rate = '2 Mbit/s', delay = '20 ms', channel = {{ loss = 0.005 }} }}\n\
              [[links]]\nbetween = ['c', 'd']\n\
              down = {{ rate = '1 Mbit/s', delay = '150 ms', channel = {{ loss = 0.01 }} }}\n\
-             [[flows]]\nfrom = 'a'\nto = 'b'\nsize = '1 MB'\n\
+             [[flows]]\nfrom = 'a'\nto = 'b'\nsize = '5 MB'\n\
              [flows.multipath]\ncoupling = '{coupling}'\n\
              paths = [{{ from = 'c', to = 'd', variant = 'sack' }}]\n"
             );
