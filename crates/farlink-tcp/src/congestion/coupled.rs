@@ -209,13 +209,14 @@ mod tests {
         assert_eq!(alone.cwnd(), 10 * MSS + 100);
     }
 
+    type Event = fn(&mut Coupled, &Context<'_>, &Loss);
+
     /// Reductions are Reno's and discard the part of a byte.
     #[test]
     fn reductions_are_renos() {
         let rtt = RttEstimator::new(RtoConfig::default());
         let cx = cx(&rtt, 20 * MSS);
         let sent_at = Instant::ZERO;
-        type Event = fn(&mut Coupled, &Context<'_>, &Loss);
         let events: [(Event, u64, u64); 3] = [
             (|cc, cx, loss| cc.on_loss(cx, loss), 10_000, 10_000),
             (
