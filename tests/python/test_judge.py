@@ -82,6 +82,10 @@ def test_a_number_that_is_off_says_by_how_much() -> None:
     ]
     item = Judgement(claim(), {"": Finding(YES, NO, rows)})
     assert item.key == "it does not; rate is 0.5 times the published 8"
+    for values, text in [([100.4] * 2, "0.4 % above"), ([98.0] * 2, "2 % below")]:
+        near = [Compared("rate", 100.0, "bit/s", Quantity(values, "x"))]
+        item = Judgement(claim(), {"": Finding(YES, NO, near)})
+        assert item.key == f"it does not; rate is {text} the published 100"
     assert Finding(YES, NO).off is None
 
 

@@ -185,7 +185,7 @@ class Judgement:
         off = self.first.off
         factor = ""
         if self.first.verdict is Verdict.ORDER_ONLY and off is not None:
-            factor = f"; {off.what} is {off.ratio:.2g} times the published {off.published:g}"
+            factor = f"; {off.what} is {_distance(off.ratio)} the published {off.published:g}"
         return self.first.deciding.key + factor
 
     @property
@@ -305,3 +305,10 @@ def judge(
     except Exception as error:
         return Judgement(claim, failure=f"{type(error).__name__}: {error}")
     return Judgement(claim, findings)
+
+
+def _distance(ratio: float) -> str:
+    """Return the distance of a value from a printed one: in per cent if that is small."""
+    if abs(ratio - 1) >= 0.1:
+        return f"{ratio:.2g} times"
+    return f"{100 * abs(ratio - 1):.2g} % {'above' if ratio > 1 else 'below'}"
