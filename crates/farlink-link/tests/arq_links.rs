@@ -259,6 +259,7 @@ proptest! {
         window in 1..=3u8,
         in_sequence: bool,
         srej_repeat: bool,
+        answer_ends_count: bool,
         give_up in give_up(),
         retry_from in retry_from(),
         packets in [0..60u32, 0..60u32],
@@ -273,6 +274,7 @@ proptest! {
             srej_repeat,
             retry_from,
             give_up,
+            answer_ends_count,
             ..MdlpConfig::default()
         };
         let mut arq = arq(Protocol::Mdlp(config), medium, seed);

@@ -63,6 +63,7 @@ fn protocol(words: &[&str]) -> Protocol {
             ("mdlp", "t205") => mdlp.t205 = time(),
             ("mdlp", "sequence") => mdlp.in_sequence = yes,
             ("mdlp", "repeat") => mdlp.srej_repeat = yes,
+            ("mdlp", "count") => mdlp.answer_ends_count = value == "answer",
             ("mdlp", "from") => mdlp.retry_from = from(value),
             ("mdlp", "n2") => mdlp.give_up = GiveUp::Reset(number(value)),
             ("mdlp", "keep") => mdlp.give_up = GiveUp::BestEffort(number(value)),

@@ -63,6 +63,9 @@ table! {
         /// Keep the queue when the link is re-established, and give up only the frames that the
         /// receiver has not received (Wong 1998, 5.1.1).
         best_effort?: bool = false, of [Lapb, Mdlp], needs n2;
+        /// Restart the count of `n2` at the answer to a poll. If false, the count runs until N(R)
+        /// covers the frame that was sent as the first poll (both are readings of Wong 1998, 5.1.1).
+        answer_ends_count?: bool = MdlpConfig::default().answer_ends_count, of [Mdlp];
         /// Time from one status frame to the next.
         status_period?: Time = Time(RlpConfig::default().status_period), in SHORTEST_PERIOD..=HOUR, of [Rlp];
         /// Least time from the end of a frame to its retransmission.
@@ -264,6 +267,7 @@ impl ArqSpec {
                 srej_repeat: self.srej_repeat(),
                 retry_from,
                 give_up,
+                answer_ends_count: self.answer_ends_count(),
             }),
             ArqName::Rlp => Protocol::Rlp(RlpConfig {
                 modulus: self.modulus() as u8,

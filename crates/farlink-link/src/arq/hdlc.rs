@@ -67,6 +67,8 @@ pub(super) struct Station {
     retry_at: Instant,
     ack_at: Instant,
     retries: u32,
+    /// Least N(R) (as a packet number) that restarts `retries`; 0 if any new N(R) does.
+    count_ends: u64,
     awaiting_ua: bool,
     sabme_due: bool,
     ua_due: bool,
@@ -90,6 +92,7 @@ impl Station {
             retry_at: Instant::MAX,
             ack_at: Instant::MAX,
             retries: 0,
+            count_ends: 0,
             awaiting_ua: false,
             sabme_due: false,
             ua_due: false,
@@ -216,7 +219,9 @@ impl Station {
             && number > self.send.una
         {
             self.send.release(number, outcomes);
-            self.retries = 0;
+            if number >= self.count_ends {
+                self.retries = 0;
+            }
             if self.send.outstanding() == 0 {
                 self.retry_at = Instant::MAX;
             } else if self.retry_from == RetryFrom::FirstFrame && self.retry_at != Instant::MAX {
@@ -237,6 +242,14 @@ impl Station {
         self.send.next = self.send.una;
         if self.retry_from == RetryFrom::FirstFrame {
             self.retry_at = Instant::MAX;
+        }
+    }
+
+    /// Lets only an N(R) beyond all frames sent so far restart the time-out count. The first
+    /// time-out in a row decides, so that later frames do not extend the row.
+    pub(super) fn count_until_received(&mut self) {
+        if self.retries == 1 {
+            self.count_ends = self.send.top;
         }
     }
 
@@ -278,6 +291,7 @@ impl Station {
     /// pending acknowledgments.
     fn renew(&mut self, outcomes: &mut Vec<Outcome>) {
         self.retries = 0;
+        self.count_ends = 0;
         if !self.give_up.keeps_queue() {
             self.send.reset(outcomes);
             self.final_due = false;

@@ -32,6 +32,9 @@ pub struct MdlpConfig {
     pub retry_from: RetryFrom,
     /// Action after N2 time-outs in a row.
     pub give_up: GiveUp,
+    /// Set if the answer to a poll restarts the count of time-outs. If not set, the count runs
+    /// until N(R) covers the frame that the first time-out of the row polled with.
+    pub answer_ends_count: bool,
 }
 
 impl Default for MdlpConfig {
@@ -46,6 +49,7 @@ impl Default for MdlpConfig {
             srej_repeat: false,
             retry_from: RetryFrom::LastFrame,
             give_up: GiveUp::Never,
+            answer_ends_count: true,
         }
     }
 }
@@ -63,6 +67,7 @@ pub struct Mdlp {
     /// For each frame number, the value of `srejs` at its latest SREJ; 0 if none was sent.
     last_srej: Box<[u64]>,
     srejs: u64,
+    answer_ends_count: bool,
     poll_due: bool,
     /// Set while a poll is unanswered. No new frame is sent then.
     polling: bool,
@@ -86,6 +91,7 @@ impl Mdlp {
             srej_repeat: config.srej_repeat,
             last_srej: vec![0; usize::from(config.modulus)].into(),
             srejs: 0,
+            answer_ends_count: config.answer_ends_count,
             poll_due: false,
             polling: false,
         })
@@ -163,7 +169,9 @@ impl Mdlp {
                 self.on_ack(now, frame.nr, outcomes);
                 if frame.poll && self.polling && !self.station.awaiting_ua() {
                     self.polling = false;
-                    self.station.on_poll_answer();
+                    if self.answer_ends_count {
+                        self.station.on_poll_answer();
+                    }
                     self.go_back();
                 }
             }
@@ -266,6 +274,9 @@ impl Mdlp {
         self.station.on_ack_timer(now);
         if self.station.on_retry_timer(now, outcomes) {
             self.poll_due = true;
+            if !self.answer_ends_count {
+                self.station.count_until_received();
+            }
         } else if self.station.awaiting_ua() {
             self.polling = false;
             if self.station.ignores_frames() {

@@ -511,6 +511,11 @@ pub(crate) const LINKS: &[(&str, &str, &str)] = &[
         "channel = { loss = 0.1, reorder = { probability = 0.05, delay = '20 ms' } }",
     ),
     (
+        "arq mdlp counts until received",
+        "arq = { protocol = 'mdlp', n2 = 2, best_effort = true, answer_ends_count = false }",
+        "channel = { loss = 0.3 }",
+    ),
+    (
         "arq rlp",
         "arq = { protocol = 'rlp', mac = { access = 'exponential', delay = '10 ms', direction = 'up' }, status = '9 B' }",
         "channel = { loss = 0.2 }",
