@@ -195,7 +195,7 @@ def test_inference_is_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["wong1998", "--infer"], "--infer: wong1998 has no unknowns with printed cells"),
+        (["vatne2006", "--infer"], "--infer: vatne2006 has no unknowns with printed cells"),
         (["omueti2007", "--trials", "5"], "--trials has no effect without --infer"),
         (["--all", "--infer"], "--infer is of one study; name it instead of --all"),
     ],

@@ -156,3 +156,14 @@ def test_the_spread_of_a_sample_covers_its_law() -> None:
         assert high is not None
         hits += low <= 2 <= high
     assert 0.90 <= hits / 400 <= 0.98
+
+
+def test_the_window_of_32_kib_comes_with_the_errors_of_table_1(west: Model) -> None:
+    name = "errors-of-table-1-window-32k"
+    model = STUDY.model(west.cache, STUDY.plan.interpretations[name])
+    tree = model.cell("ackp", "bit64k").scenario
+    assert tree["tcp"]["receive_window"] == "32 KiB"
+    for direction in ("down", "up"):
+        errors = tree["links"][1][direction]["channel"]["byte_errors"]
+        assert errors == {"distance": "52736 B"}
+    assert model.thr("ackp", "bit64k").mean < west.thr("ackp", "bit64k").mean

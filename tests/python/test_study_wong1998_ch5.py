@@ -78,6 +78,7 @@ def test_each_reading_and_wrong_model_runs_and_changes_something(name: str, wong
     other = STUDY.model(wong.cache, CHANGES[name])
     points = [{"ll": ll, "per": 0.3} for ll in ("mdlp", "lapb", "none")]
     points.append({"ll": "rlp", "per": 0.3, "mrd": 3, "seq": False, "inet": "c5_5pct"})
+    points.append({"ll": "mdlp", "per": 0.3, "n2": 3})
     cells = [(wong.cell(**point), other.cell(**point)) for point in points]
     changed = any(a.scenario != b.scenario for a, b in cells) or bool(other.change.constants)
     assert changed == (name != "as chosen")

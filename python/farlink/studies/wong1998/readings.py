@@ -59,6 +59,63 @@ def _rlp_window_31(scenario: dict[str, Any]) -> None:
         arq.setdefault("window", 31)
 
 
+@REGISTRY.editor("errors")
+def _errors(scenario: dict[str, Any], share: float) -> None:
+    """Make a share of a full frame's loss independent of the frame's length.
+
+    A full frame keeps its loss P. All frames have the loss 1 - (1 - P)^share, and bit errors give
+    the rest.
+    """
+    down = _radio(scenario)["down"]
+    channel = down.get("channel", {})
+    if "ber" not in channel:
+        return
+    kept = (1 - channel["ber"]) ** FULL_FRAME_BITS
+    by_frame, by_bit = 1 - kept**share, 1 - kept ** ((1 - share) / FULL_FRAME_BITS)
+    stages = {"loss": by_frame, "ber": by_bit}
+    down["channel"] = {key: value for key, value in stages.items() if value > 0}
+
+
+@REGISTRY.hook("errors_half")
+def _errors_half(scenario: dict[str, Any]) -> None:
+    _errors(scenario, 0.5)
+
+
+@REGISTRY.hook("backoff_until_sample")
+def _backoff_until_sample(scenario: dict[str, Any]) -> None:
+    scenario["tcp"]["ack_ends_backoff"] = False
+
+
+@REGISTRY.hook("acks_at_once")
+def _acks_at_once(scenario: dict[str, Any]) -> None:
+    scenario["tcp"]["ack_every"] = 1
+
+
+@REGISTRY.hook("count_received")
+def _count_received(scenario: dict[str, Any]) -> None:
+    """Restart MDLP's count of time-outs only when the frame of the first poll was received."""
+    arq = _radio(scenario)["arq"]
+    if arq["protocol"] == "mdlp":
+        arq["answer_ends_count"] = False
+
+
+@REGISTRY.hook("n2_retransmissions")
+def _n2_retransmissions(scenario: dict[str, Any]) -> None:
+    """Allow N2 retransmissions, and re-establish the link at the next time-out."""
+    arq = _radio(scenario)["arq"]
+    if "n2" in arq:
+        arq["n2"] += 1
+
+
+@REGISTRY.hook("interval_from_end")
+def _interval_from_end(scenario: dict[str, Any]) -> None:
+    """Undo `from_start`: run RLP's minimum time between transmissions from the end of a frame."""
+    arq = _radio(scenario)["arq"]
+    if arq["protocol"] == "rlp":
+        frame = FULL_FRAME_BITS / amount(_radio(scenario)["down"]["rate"])
+        arq["min_interval"] = f"{1000 * (amount(arq['min_interval']) + frame):.1f} ms"
+
+
 @REGISTRY.hook("half_loss")
 def _half_loss(scenario: dict[str, Any]) -> None:
     channel = _radio(scenario)["down"].get("channel", {})
