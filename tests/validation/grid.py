@@ -14,7 +14,7 @@ import farlink as fl
 from farlink import source
 from farlink.experiment import Experiment, Point
 
-__all__ = ["CELLS", "Cell", "Measured", "measure", "prolonged", "rerun", "rows"]
+__all__ = ["CELLS", "Cell", "Measured", "measure", "options", "prolonged", "rerun", "rows"]
 
 WINDOWS = (10, 100, 1_000, 10_000)
 RTTS_MS = (20, 100, 600)
@@ -102,6 +102,11 @@ def rows() -> list[str]:
     ]
 
 
+def options(row: str) -> int:
+    """Return the bytes of TCP options in a segment: profiles have timestamps."""
+    return 0 if source.split(row)[0] is None else 12
+
+
 def scenario(row: str, cell: Cell, end_ms: int) -> dict[str, Any]:
     link = {"rate": f"{cell.rate} bit/s", "delay": f"{cell.rtt_ms / 2:g} ms"}
     down: dict[str, Any] = {**link, "queue": {"packets": cell.window}}
@@ -109,7 +114,7 @@ def scenario(row: str, cell: Cell, end_ms: int) -> dict[str, Any]:
         down["channel"] = {"gilbert": {"loss": cell.loss, "burst": cell.burst}}
     elif cell.loss:
         down["channel"] = {"loss": cell.loss}
-    tcp: dict[str, Any] = {"receive_window": f"{2 * cell.window * 1460} B"}
+    tcp: dict[str, Any] = {"receive_window": f"{2 * cell.window * (1460 - options(row))} B"}
     if source.split(row)[0] is None:
         tcp["delayed_ack"] = "off"
     else:

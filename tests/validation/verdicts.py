@@ -14,8 +14,7 @@ from scipy.stats import t as student
 
 import anchors
 import recorded
-from farlink import source
-from grid import WINDOWS, Cell, Measured
+from grid import WINDOWS, Cell, Measured, options
 from models import cubic, mathis, padhye
 
 __all__ = ["CHECKED", "UNVALIDATED", "VALIDATED", "Reference", "Rise", "Row", "reference"]
@@ -86,13 +85,9 @@ class Judged:
     lossy: bool = True
 
 
-def _header(row: str) -> int:
-    return 12 if source.split(row)[0] else 0
-
-
 def reference(row: str, cell: Cell) -> Reference | None:
     """Return the reference of a cell, or None if it has none."""
-    data = (1460 - _header(row)) / 1500
+    data = (1460 - options(row)) / 1500
     if cell.loss == 0:
         if cell.flows > 1 or row == _FLOODS:
             return None
@@ -108,7 +103,7 @@ def reference(row: str, cell: Cell) -> Reference | None:
         return None
     rtt = cell.rtt_ms / 1e3 * (1 + 1 / cell.window)
     reno = mathis(cell.loss, rtt, 1)
-    timeout = 1.0 if _header(row) == 0 else rtt + (0.2 if row.startswith("linux") else 0.03)
+    timeout = 1.0 if options(row) == 0 else rtt + (0.2 if row.startswith("linux") else 0.03)
     low, high = padhye(cell.loss, rtt, 1, max(timeout, rtt)), reno
     if row in CUBIC:
         periodic = cubic(cell.loss, rtt)

@@ -393,3 +393,17 @@ fn linux_counts_whole_segments() {
         assert_eq!(credit, if steps == 0 { before } else { 0 }, "{before}");
     }
 }
+
+/// After a time-out alpha is that of Reno. The first round without queueing delay raises it to its
+/// maximum, because no round exceeded d1 since.
+#[test]
+fn alpha_returns_at_once_after_a_time_out() {
+    let estimator = RttEstimator::new(RtoConfig::default());
+    let mut control = illinois("exact", 100, 0);
+    round(&mut control, ms(200), 1);
+    round(&mut control, ms(100), 2);
+    control.on_timeout(&cx(&estimator, 100), true);
+    control.window.set(100 * MSS);
+    round(&mut control, ms(100), 1);
+    assert_eq!(control.state.rates.alpha, 10.0);
+}

@@ -176,6 +176,7 @@ fn ledbat_has_slow_start_only_by_its_key() {
     assert_eq!((control.cwnd(), control.in_slow_start()), (10 * MSS, true));
     control.on_timeout(&cx(&srtt, 0, 10 * MSS), true);
     assert_eq!((control.cwnd(), control.ssthresh()), (MSS, 5 * MSS));
+    assert!(!control.in_slow_start());
     ack(&mut control, &srtt, 0, MSS, 100);
     assert_eq!(control.cwnd(), 2 * MSS);
 }
@@ -356,6 +357,21 @@ fn one_ack_adds_at_most_the_growth_of_a_round() {
     control.on_delivered(&cx(&srtt, 0, 80 * MSS), &cumulative);
     control.on_ack(&cx(&srtt, 0, 80 * MSS), &cumulative);
     assert_eq!(control.cwnd(), 2 * MSS);
+}
+
+/// The bound by the flight does not raise a window below two segments either.
+#[test]
+fn the_bound_by_the_flight_raises_no_window() {
+    let srtt = estimator(100);
+    let own = Control::new(&LEDBAT).with("gain", Setting::Number(0.5));
+    let mut control = Ledbat::new(&own, start(1, u64::MAX));
+    let ack = Ack {
+        cwnd_limited: true,
+        ..unlimited(MSS, 100)
+    };
+    control.on_delivered(&cx(&srtt, 0, 0), &ack);
+    control.on_ack(&cx(&srtt, 0, 0), &ack);
+    assert_eq!(control.cwnd(), 1_500);
 }
 
 /// An ACK beyond the target reduces a window that does not limit the sender, but does not raise
