@@ -90,6 +90,7 @@ const KEYS: &[Key] = &[
         &["flight-rfc3782", "ssthresh"],
     ),
     ("rescue", &[], &["false"]),
+    ("rescue", &[("initial_window", "4")], &["false"]), // for ledbat, whose window starts small
     ("prr", &[], &["true"]),
     (
         "prr_bound",
