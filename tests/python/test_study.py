@@ -398,8 +398,8 @@ def test_quick_leaves_out_entries_marked_full() -> None:
 
 def test_a_run_makes_everything(whole: StudyResult) -> None:
     assert whole.summary == (
-        "1 order met, number missed, 1 order met, no number, 1 not met, 1 untested; "
-        "calibration checks apart: 1 fact"
+        "1 order met, number missed; 1 order met, no number; 1 not met; 1 untested. "
+        "Calibration checks apart: 1 fact"
     )
     assert whole.failures == []
     assert set(whole.made) == {"fig1.1", "fig1.10", "fig1.2", "table1.1"}
@@ -561,7 +561,7 @@ def _broken(_: object) -> NoReturn:
 def test_calibration_is_counted_apart() -> None:
     holds = {"": Finding(fact(holds=True, detail=""), None)}
     claims = [Judgement(Claim("a", "", "", {}, calibration=True), holds)] * 2
-    assert summary(claims) == ("no claims; calibration checks apart: 2 fact")
+    assert summary(claims) == "no claims. Calibration checks apart: 2 fact"
     assert judge(Claim("a", "", "", {}, untested="why"), {}, [2]).key == "why"
 
 

@@ -87,11 +87,11 @@ def test_counts_are_by_strength_with_checks_apart() -> None:
         "calibration": {Outcome.FACT: 1},
     }
     assert headline(counts) == (
-        "Of 4 strong claims: 2 number met, 1 order met, number missed, 1 untested."
+        "Of 4 strong claims: 2 number met; 1 order met, number missed; 1 untested."
     )
     assert headline({}) == "There are no strong claims."
     assert summary(entries) == (
-        "2 number met, 2 order met, number missed, 1 untested; calibration checks apart: 1 fact"
+        "2 number met; 2 order met, number missed; 1 untested. Calibration checks apart: 1 fact"
     )
     assert kind(fitted.claim) == "calibration"
 

@@ -128,7 +128,8 @@ def headline(counts: Mapping[str, Mapping[Outcome, int]], strength: str = STRENG
     total = sum(row.values())
     if not total:
         return f"There are no {strength} claims."
-    parts = ", ".join(f"{number} {item.value}" for item, number in row.items())
+    # Names of outcomes have commas.
+    parts = "; ".join(f"{number} {item.value}" for item, number in row.items())
     return f"Of {total} {strength} claims: {parts}."
 
 
@@ -138,13 +139,13 @@ def summary(judgements: Iterable[Judgement]) -> str:
     free = [item for item in members if not item.claim.calibration]
     checks = [item for item in members if item.claim.calibration]
     line = _counted(free) or "no claims"
-    return f"{line}; calibration checks apart: {_counted(checks)}" if checks else line
+    return f"{line}. Calibration checks apart: {_counted(checks)}" if checks else line
 
 
 def _counted(judgements: Sequence[Judgement]) -> str:
     results = [outcome(item) for item in judgements]
     numbers = ((item, results.count(item)) for item in Outcome)
-    return ", ".join(f"{number} {item.value}" for item, number in numbers if number)
+    return "; ".join(f"{number} {item.value}" for item, number in numbers if number)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def show(result: "StudyResult", out: "Sink") -> None:
             table.add_row(name, result_text, kind(judgement.claim), judgement.key)
         out.print(table)
         out.print(headline(count(result.judgements)), soft_wrap=True)
-        out.print(result.summary, soft_wrap=True)
+        out.print(f"All claims: {result.summary}", soft_wrap=True)
         if counts := account_counts(result.judgements):
             parts = ", ".join(f"{number} {status.value}" for status, number in counts.items())
             out.print(f"Missed numbers of strong claims: {parts}.", soft_wrap=True)
