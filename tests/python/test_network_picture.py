@@ -214,7 +214,8 @@ def test_each_path_of_a_connection_has_an_arrow_between_hosts() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["starlink-cell.toml", "starlink-cell-geo.toml", "two-lossy-paths.toml"]
+    "name",
+    ["starlink-cell.toml", "starlink-cell-geo.toml", "two-lossy-paths.toml", "bottleneck.toml"],
 )
 def test_no_label_of_several_paths_covers_another(name: str) -> None:
     check_picture(draw_network(resolved(ROOT / "examples" / "multipath" / name)))
