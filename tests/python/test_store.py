@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import duckdb
@@ -15,6 +15,7 @@ from farlink import _farlink
 from farlink.errors import ScenarioError
 from farlink.experiment import Point, Store, damage, table
 from farlink.experiment.numbers import OF_DATAGRAMS, Numbers
+from farlink.experiment.snapshot import Content
 
 LAYOUT = tuple(("flow", f"f{place}", "goodput") for place in range(4))
 KEYS = ("first", "second")
@@ -375,6 +376,28 @@ def test_small_parts_are_chosen_up_to_one_large_one(
     assert len(store._small(snapshot)) == len(rows)
     monkeypatch.setattr("farlink.experiment.store._LARGE", rows[0])
     assert store._small(snapshot) == []
+
+
+def test_a_part_is_merged_again_only_with_as_many_rows_as_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 64 equal parts each row is written for merges of 4, 8, ... 64 parts at most."""
+    monkeypatch.setattr("farlink.experiment.store._MERGE", 4)
+    store = Store(tmp_path / "store")
+    written: list[int] = []
+    merge = Store._merge
+
+    def count(self: Store, chosen: Mapping[str, Content]) -> None:
+        written.append(sum(part.rows for part in chosen.values()))
+        merge(self, chosen)
+
+    monkeypatch.setattr(Store, "_merge", count)
+    for run in range(64):
+        store.add([numbers("first", [run])])
+        store.tidy()
+    assert check(store.numbers(KEYS), least=64) == 64
+    assert 64 * len(LAYOUT) <= sum(written) <= 5 * 64 * len(LAYOUT)
+    assert len(list(store.path.glob("part-*.parquet"))) <= 7
 
 
 def test_rows_are_a_matrix_or_an_error(store: Store) -> None:

@@ -228,9 +228,13 @@ class Store:
         with self._locked(shared=True):
             return attempt()
 
-    def tidy(self, *, at_least: int = _MERGE) -> None:
-        """Merge small parts if there are at least `at_least`, unless another process is merging."""
-        if len(self._small(self._snapshot())) < at_least:
+    def tidy(self, *, at_least: int | None = None) -> None:
+        """Merge small parts if there are at least `at_least`, unless another process is merging.
+
+        By default these are 32 parts of which none has more rows than the others together. Each
+        row is then rewritten log2(rows) times at most, and not at each merge.
+        """
+        if not self._mergeable(self._snapshot(), at_least):
             return
         with self._locked() as alone:
             if not alone:
@@ -238,12 +242,19 @@ class Store:
             snapshot = self._read_snapshot()
             # Remove merged parts that remain from a process that was stopped too early.
             self._remove(self._parts.keys() - snapshot.parts.keys())
-            chosen = self._small(snapshot)
-            if len(chosen) >= at_least:
+            if chosen := self._mergeable(snapshot, at_least):
                 self._merge({name: snapshot.parts[name] for name in chosen})
 
+    def _mergeable(self, snapshot: Snapshot, at_least: int | None) -> list[str]:
+        """Return the names of the parts to merge; none if they are too few."""
+        names = self._small(snapshot)
+        if at_least is None:
+            at_least = _MERGE
+            names = _balanced(names, snapshot)
+        return names if len(names) >= at_least else []
+
     def _small(self, snapshot: Snapshot) -> list[str]:
-        """Return the names of small parts, up to the rows of one large part."""
+        """Return the names of small parts by size, up to the rows of one large part."""
         small = sorted((part.rows, name) for name, part in snapshot.parts.items())
         chosen: list[str] = []
         rows = 0
@@ -349,6 +360,17 @@ class Store:
             yield True
         finally:
             os.close(handle)
+
+
+def _balanced(names: Sequence[str], snapshot: Snapshot) -> list[str]:
+    """Return the first of the names by size, of which none has more rows than those before."""
+    length = rows = 0
+    for number, name in enumerate(names, 1):
+        count = snapshot.parts[name].rows
+        if count <= rows:
+            length = number
+        rows += count
+    return list(names[:length])
 
 
 def _plain(covers: Mapping[str, Ranges]) -> dict[str, list[list[int]]]:
