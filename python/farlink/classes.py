@@ -66,6 +66,15 @@ class TrafficSource(_farlink.ClassState):
         """Yield the pause in seconds before each message, and the bytes of the message."""
         raise NotImplementedError
 
+    def on_delivered(self, sent: float, arrived: float, size: int) -> None:
+        """Handle the receiver's report of a message, for ``app = "stream"`` alone.
+
+        ``sent`` is the time in seconds at which the message of ``size`` bytes was due, ``arrived``
+        that at which its last byte was read, and ``self.now`` the time of the report. The receiver
+        sends 16 bytes for each message over the same connection if a class has this hook. The
+        message that follows is already chosen.
+        """
+
 
 def place(path: str, value: object) -> bool:
     """Return whether an override names a class: the value of a discipline or of a source."""

@@ -96,7 +96,7 @@ pub use library::library;
 pub use multipath::{CouplingName, MultipathSpec, PathSpec, SchedulerName, Subflow};
 pub use preset::presets_json;
 pub use process::*;
-pub use python_class::{Builders, ClassText, MessageSource, PythonClass, set_builders};
+pub use python_class::{Builders, ClassText, Delivered, MessageSource, PythonClass, set_builders};
 pub use queue::QueueSpec;
 pub use quic::{QuicControl, QuicPages, QuicSpec};
 pub use quic_table::QuicTable;

@@ -22,6 +22,28 @@ pub trait MessageSource: Printable + Send {
     /// Returns the pause before the next message, and the bytes of the message; `None` at the end.
     /// `now` is the time of the previous message.
     fn next_message(&mut self, now: Instant) -> Option<(Interval, u64)>;
+
+    /// Returns whether the source wants a report of each message that is delivered.
+    fn wants_reports(&self) -> bool {
+        false
+    }
+
+    /// Handles the report of a message, which reaches the source now.
+    fn on_delivered(&mut self, _now: Instant, _message: Delivered) {}
+
+    /// Ends the run if the source wants reports, for a transport that has no way back.
+    fn refuse_reports(&self) {}
+}
+
+/// A message that the receiver has read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delivered {
+    /// Time at which the message was due.
+    pub due: Instant,
+    /// Arrival time of its last byte.
+    pub arrived: Instant,
+    /// Bytes of the message.
+    pub bytes: u64,
 }
 
 /// Functions that build objects of classes. `seed` is the seed of an object's random numbers.

@@ -4,7 +4,7 @@ use super::controller::fail;
 use super::objects::splitmix;
 use super::watchdog::step;
 use farlink_link::discipline::{Decision, Dropper, Verdict};
-use farlink_sim::scenario::{Builders, ClassText, MessageSource, set_builders};
+use farlink_sim::scenario::{Builders, ClassText, Delivered, MessageSource, set_builders};
 use farlink_tcp::{Instant, Interval};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -236,6 +236,9 @@ impl Dropper for PythonDropper {
     }
 }
 
+/// Module of the base class of sources.
+const BASE: &str = "farlink.classes";
+
 /// Largest number of messages at one time. A source that needs more has forgotten to wait.
 const MOST_AT_ONCE: u32 = 100_000;
 
@@ -248,6 +251,8 @@ const MOST_BYTES: u64 = 1 << 40;
 struct PythonSource {
     object: Object,
     iterator: Py<PyAny>,
+    /// Hook for reports; `None` if the class has none of its own.
+    on_delivered: Option<Py<PyAny>>,
     /// Number of messages since the last pause above zero.
     at_once: u32,
 }
@@ -261,6 +266,7 @@ fn source(text: &'static ClassText, seed: u64) -> Box<dyn MessageSource> {
         let iterator = iterator.and_then(|all| Ok(all.bind(py).try_iter()?.into_any().unbind()));
         match iterator {
             Ok(iterator) => Box::new(PythonSource {
+                on_delivered: own_hook(py, &object.state),
                 object,
                 iterator,
                 at_once: 0,
@@ -270,11 +276,23 @@ fn source(text: &'static ClassText, seed: u64) -> Box<dyn MessageSource> {
     })
 }
 
+/// Returns the hook for reports if the class has its own, and not that of the base class.
+fn own_hook(py: Python<'_>, state: &Py<PyAny>) -> Option<Py<PyAny>> {
+    let hook = state.getattr(py, "on_delivered").ok()?;
+    let module = hook.getattr(py, "__module__").ok()?;
+    let is_base = module.extract::<String>(py).is_ok_and(|name| name == BASE);
+    (!is_base).then_some(hook)
+}
+
 impl PythonSource {
-    fn read(&mut self, py: Python<'_>, now: Instant) -> PyResult<Option<(Interval, u64)>> {
+    fn set_time(&self, py: Python<'_>, now: Instant) {
         if let Ok(state) = self.object.state.bind(py).cast::<ClassState>() {
             state.borrow_mut().now = now.as_secs_f64();
         }
+    }
+
+    fn read(&mut self, py: Python<'_>, now: Instant) -> PyResult<Option<(Interval, u64)>> {
+        self.set_time(py, now);
         step();
         let next = self.iterator.bind(py).try_iter()?.next();
         step();
@@ -312,5 +330,36 @@ impl MessageSource for PythonSource {
             Ok(message) => message,
             Err(error) => self.object.fail(py, &error, "messages", now),
         })
+    }
+
+    fn wants_reports(&self) -> bool {
+        self.on_delivered.is_some()
+    }
+
+    fn on_delivered(&mut self, now: Instant, message: Delivered) {
+        let Some(hook) = &self.on_delivered else {
+            return;
+        };
+        let (due, arrived) = (message.due.as_secs_f64(), message.arrived.as_secs_f64());
+        Python::attach(|py| {
+            self.set_time(py, now);
+            step();
+            let answer = hook.bind(py).call1((due, arrived, message.bytes));
+            step();
+            if let Err(error) = answer {
+                self.object.fail(py, &error, "on_delivered", now);
+            }
+        });
+    }
+
+    fn refuse_reports(&self) {
+        if self.on_delivered.is_some() {
+            let message =
+                "is never called, because datagrams have no way back; write app = \"stream\"";
+            let error = PyValueError::new_err(message);
+            Python::attach(|py| {
+                self.object.fail(py, &error, "on_delivered", Instant::ZERO);
+            });
+        }
     }
 }

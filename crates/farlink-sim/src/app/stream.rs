@@ -7,15 +7,32 @@
 //! all messages after it.
 
 use super::command::{AppEvent, Application, Command, Side};
-use crate::scenario::{MessageSource, StreamSpec};
+use crate::scenario::{Delivered, MessageSource, StreamSpec};
 use farlink_channel::rng;
 use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
+
+/// Bytes of the receiver's report of a message: its number and its arrival time.
+const REPORT: u64 = 16;
+
+/// Reports of the receiver, which a class wants.
+#[derive(Debug, Default)]
+struct Reports {
+    /// Reports that the receiver has sent, and the source has not read.
+    sent: VecDeque<Delivered>,
+    /// Number of reports that the source has read.
+    read: u64,
+    /// Set once the source has ended and the receiver has messages to report.
+    ends: bool,
+}
 
 /// Messages of a class.
 #[derive(Debug)]
 struct Messages {
     class: Box<dyn MessageSource>,
+    reports: Option<Reports>,
+    /// Bytes of the messages that are read.
+    read: u64,
     /// Due time and bytes of the next message; `None` at the end.
     next: Option<(Instant, u64)>,
     /// Due time of each written message, and the number of bytes up to its end.
@@ -52,6 +69,8 @@ impl Stream {
             .and_then(|class| class.source(stream("source").next_u64()));
         Self {
             messages: class.map(|class| Messages {
+                reports: class.wants_reports().then(Reports::default),
+                read: 0,
                 class,
                 next: None,
                 unread: VecDeque::new(),
@@ -112,9 +131,42 @@ impl Stream {
             Some((due, _)) if Some(self.written) != limit => Command::Wake(due),
             _ => {
                 messages.next = None;
-                Command::Leave(Side::From)
+                // The source reads reports until the end.
+                match messages.reports {
+                    Some(_) => Command::Close(Side::From),
+                    None => Command::Leave(Side::From),
+                }
             }
         });
+    }
+
+    /// Reads the reports within the first `total` bytes that the source has received.
+    fn read_reports(&mut self, now: Instant, total: u64, commands: &mut Vec<Command>) {
+        let Some(messages) = &mut self.messages else {
+            return;
+        };
+        let Some(reports) = &mut messages.reports else {
+            return;
+        };
+        while (reports.read + 1) * REPORT <= total
+            && let Some(message) = reports.sent.pop_front()
+        {
+            reports.read += 1;
+            messages.class.on_delivered(now, message);
+        }
+        commands.push(Command::Await(Side::From, (reports.read + 1) * REPORT));
+    }
+
+    /// Closes the receiver's end once all messages are read and reported.
+    fn end_receiver(&mut self, commands: &mut Vec<Command>) {
+        if let Some(messages) = &mut self.messages
+            && let Some(reports) = &mut messages.reports
+            && !messages.unread.is_empty()
+        {
+            reports.ends = true;
+            return;
+        }
+        commands.push(Command::Close(Side::To));
     }
 
     /// Records the messages of the class that are complete within the first `total` bytes received.
@@ -128,6 +180,20 @@ impl Stream {
             messages.unread.pop_front();
             self.read += 1;
             commands.push(Command::Responded(now.since(due)));
+            let bytes = end - messages.read;
+            messages.read = end;
+            if let Some(reports) = &mut messages.reports {
+                let arrived = now;
+                reports.sent.push_back(Delivered {
+                    due,
+                    arrived,
+                    bytes,
+                });
+                commands.push(Command::Write(Side::To, REPORT));
+            }
+        }
+        if messages.unread.is_empty() && messages.reports.as_ref().is_some_and(|it| it.ends) {
+            commands.push(Command::Close(Side::To));
         }
         commands.push(match messages.unread.front() {
             Some(&(_, end)) => Command::Await(Side::To, end),
@@ -169,6 +235,11 @@ impl Application for Stream {
 
     fn start(&mut self, _: Instant, commands: &mut Vec<Command>) {
         commands.push(Command::Await(Side::To, self.spec.size));
+        if let Some(messages) = &self.messages
+            && messages.reports.is_some()
+        {
+            commands.push(Command::Await(Side::From, REPORT));
+        }
     }
 
     fn on_event(&mut self, now: Instant, side: Side, event: AppEvent, commands: &mut Vec<Command>) {
@@ -182,6 +253,8 @@ impl Application for Stream {
             }
             (AppEvent::Woken, _) => self.write(now, commands),
             (AppEvent::Received(total), Side::To) => self.read(now, total, commands),
+            (AppEvent::Received(total), Side::From) => self.read_reports(now, total, commands),
+            (AppEvent::PeerClosed, Side::To) => self.end_receiver(commands),
             (AppEvent::PeerClosed, _) => commands.push(Command::Close(side)),
             (AppEvent::Closed(_), _) => commands.push(Command::Fail),
             _ => {}

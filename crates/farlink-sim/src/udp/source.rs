@@ -68,6 +68,9 @@ impl Source {
         let class = spec
             .source
             .and_then(|class| class.source(stream.next_u64()));
+        if let Some(class) = &class {
+            class.refuse_reports();
+        }
         Self {
             messages: class.map(|class| Messages {
                 class,
