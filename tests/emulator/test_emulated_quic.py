@@ -50,6 +50,22 @@ def test_pages_are_refused() -> None:
         fl.emulate(scenario, ["true"], endpoints={"server": "quic"})
 
 
+@pytest.mark.parametrize(
+    ("app", "what"),
+    [
+        ({"app": "repeat", "files": 1, "size": "1 kB"}, "repeated files"),
+        ({"app": "stream", "messages": 1, "size": "1 kB", "rate": "8 kbit/s"}, "messages"),
+        ({"app": "ftp", "conversations": 1, "arrivals": "1 s"}, "conversations"),
+    ],
+)
+def test_a_host_of_another_application_is_refused(app: dict[str, object], what: str) -> None:
+    scenario = path("20 ms", "20 Mbit/s")
+    ends = {key: scenario["flows"][0][key] for key in ("from", "to")}
+    scenario["flows"] = [{**ends, **app}]
+    with pytest.raises(fl.ScenarioError, match=f"{what} over QUIC are simulated only; write app"):
+        fl.emulate(scenario, ["true"], endpoints={"server": "quic"})
+
+
 def test_early_data_is_refused() -> None:
     scenario = path("20 ms", "20 Mbit/s")
     scenario["tcp"] = {"profile": "quic", "quic": {"zero_rtt": True}}

@@ -118,7 +118,20 @@ def test_pages_have_their_times_over_tcp_and_quic() -> None:
         assert 1.5 < metrics["response_time_mean"] < 4
 
 
-def test_applications_without_quic_are_told() -> None:
-    tree = {**GEO, "flows": [{"from": "a", "to": "b", "app": "telnet", "conversations": 1}]}
-    with pytest.raises(fl.ScenarioError, match=r"flows\[0\]\.app does not go with profile"):
-        fl.run(tree, tcp="quic")
+@pytest.mark.parametrize(
+    "app",
+    [
+        {"app": "telnet", "conversations": 1, "arrivals": "1 s", "typing": "9 s"},
+        {"app": "repeat", "files": 3, "size": "20 kB"},
+        {"app": "stream", "messages": 30, "size": "1 kB", "rate": "80 kbit/s"},
+    ],
+)
+def test_applications_of_tcp_run_over_quic(app: dict[str, object]) -> None:
+    """On a clean path the messages take as many round trips as over TCP."""
+    tree = {**GEO, "flows": [{"from": "a", "to": "b", **app}]}
+    result = fl.run(tree, tcp=["linux-cubic", "quic"])
+    tcp, quic = (result.probe(name).outcome["flows"][0]["metrics"] for name in result.tcp)
+    assert tcp["completed"] == quic["completed"] == 1
+    assert tcp["responses"] == quic["responses"] > 0
+    assert tcp["bytes_delivered"] == quic["bytes_delivered"]
+    assert quic["response_time_mean"] == pytest.approx(tcp["response_time_mean"], rel=0.1)

@@ -10,7 +10,7 @@ use crate::unit::UnitOptions;
 use crate::uplink;
 use farlink_channel::rng::Streams;
 use farlink_sim::quic_config;
-use farlink_sim::scenario::{self, App, Expanded, ExpandedFlow};
+use farlink_sim::scenario::{self, App, Expanded, ExpandedFlow, QuicProgram};
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -165,7 +165,7 @@ impl Options {
         })
     }
 
-    /// Returns the QUIC of a host whose flow is over QUIC. Refuses pages, which the host cannot serve.
+    /// Returns the QUIC of a host whose flow is over QUIC. Refuses what the host cannot serve.
     fn quic(&self, host: &str, scenario: &Expanded) -> Result<Option<QuicConfig>, EmuError> {
         let node = scenario.nodes.iter().position(|name| name == host);
         let mut flows = scenario.flows.iter();
@@ -173,9 +173,15 @@ impl Options {
         let Some((flow, App::Quic(spec))) = flows.find(of_host).map(|flow| (flow, flow.app)) else {
             return Ok(None);
         };
-        if spec.pages.is_some() {
+        if spec.service.is_some() {
+            let what = match spec.program() {
+                None => "pages",
+                Some(QuicProgram::Repeat(_)) => "repeated files",
+                Some(QuicProgram::Stream(_)) => "messages",
+                Some(QuicProgram::Conversation(_)) => "conversations",
+            };
             return Err(EmuError::Scenario(format!(
-                "endpoint {host:?}: pages over QUIC are simulated only; write app = \"file\", and \
+                "endpoint {host:?}: {what} over QUIC are simulated only; write app = \"file\", and \
                  let the program request /N for N bytes"
             )));
         }

@@ -38,6 +38,9 @@ pub struct Config {
     /// Time without packets after which the connection ends: zero for no such time, and `None` for
     /// the default of 30 s.
     pub idle_timeout: Option<Duration>,
+    /// Sends packets while the application is silent, so that the connection does not end (RFC 9000,
+    /// 10.1.2).
+    pub keeps_alive: bool,
     /// Round-trip time before the first sample; `None` for the default of 333 ms.
     pub initial_rtt: Option<Duration>,
     /// Number of streams over which each end sends its data, at least 1.

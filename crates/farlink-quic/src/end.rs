@@ -381,6 +381,30 @@ impl End {
         )
     }
 
+    /// Makes the end send one stream, to which [`End::write`] adds data until [`End::finish`].
+    /// For an end that is not open yet.
+    pub fn hold(&mut self) {
+        self.app.outgoing = Outgoing::held();
+    }
+
+    /// Adds `len` bytes to the stream of [`End::hold`].
+    pub fn write(&mut self, len: u64) {
+        self.app.outgoing.add(len);
+        self.write_out();
+    }
+
+    /// Ends the stream of [`End::hold`].
+    pub fn finish(&mut self) {
+        self.app.outgoing.end();
+        self.write_out();
+    }
+
+    fn write_out(&mut self) {
+        if let Some((_, connection)) = &mut self.connection {
+            self.app.outgoing.write(connection);
+        }
+    }
+
     /// Sends a request of `len` bytes from a client. Requests have numbers from 0 on.
     pub fn request(&mut self, len: u64) {
         self.app.dialog.request(len);

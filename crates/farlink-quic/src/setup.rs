@@ -16,6 +16,11 @@ use std::fmt::Display;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
+/// Idle time of quinn's default.
+const IDLE: Duration = Duration::from_secs(30);
+/// Number of packets in an idle time that keep a connection alive, so that one or two may be lost.
+const KEEP_ALIVES: u32 = 3;
+
 /// Length of connection IDs, as quinn's default.
 const CID_LEN: usize = 8;
 /// Length of the destination ID of a client's first packet, as quinn's default.
@@ -92,6 +97,10 @@ pub(crate) fn transport(
         // A time that does not fit in the transport parameter is as good as none.
         let time = Some(time).filter(|time| !time.is_zero());
         transport.max_idle_timeout(time.and_then(|time| IdleTimeout::try_from(time).ok()));
+    }
+    let idle = config.idle_timeout.unwrap_or(IDLE);
+    if config.keeps_alive && !idle.is_zero() {
+        transport.keep_alive_interval(Some(idle / KEEP_ALIVES));
     }
     if let Some(time) = config.initial_rtt {
         transport.initial_rtt(time);

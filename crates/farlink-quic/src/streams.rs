@@ -23,6 +23,8 @@ pub(crate) struct Source {
     written: u64,
     id: Option<StreamId>,
     finished: bool,
+    /// Set if more data may follow `left`.
+    held: bool,
     /// Set if the peer has acknowledged the whole stream.
     acknowledged: bool,
 }
@@ -38,6 +40,28 @@ impl Outgoing {
         // The reader waits for all streams of a short file, so some may be empty.
         let streams = if len == 0 { 0 } else { n };
         Self((0..streams).map(|i| Source::new(part(i))).collect())
+    }
+
+    /// Creates a stream whose data is added bit by bit.
+    pub(crate) fn held() -> Self {
+        Self(vec![Source {
+            held: true,
+            ..Source::new(0)
+        }])
+    }
+
+    /// Adds bytes to the stream of [`Outgoing::held`].
+    pub(crate) fn add(&mut self, len: u64) {
+        if let Some(source) = self.0.first_mut() {
+            source.left += len;
+        }
+    }
+
+    /// Ends the stream of [`Outgoing::held`].
+    pub(crate) fn end(&mut self) {
+        if let Some(source) = self.0.first_mut() {
+            source.held = false;
+        }
     }
 
     /// Writes as much as the connection takes.
@@ -68,6 +92,7 @@ impl Source {
             written: 0,
             id: None,
             finished: false,
+            held: false,
             acknowledged: false,
         }
     }
@@ -87,7 +112,7 @@ impl Source {
 
     /// Writes as much as the connection takes.
     pub(crate) fn write(&mut self, connection: &mut Connection) {
-        if self.finished {
+        if self.finished || (self.held && self.left == 0) {
             return;
         }
         self.id = self.id.or_else(|| connection.streams().open(Dir::Uni));
@@ -104,7 +129,7 @@ impl Source {
                 self.left -= taken.bytes as u64;
             }
         }
-        self.finished = stream.finish().is_ok();
+        self.finished = !self.held && stream.finish().is_ok();
     }
 }
 

@@ -14,6 +14,7 @@ fn config(seed: u8) -> Config {
         send_window: None,
         idle_timeout: None,
         initial_rtt: None,
+        keeps_alive: false,
         streams: 1,
         acks: None,
         finds_mtu: true,

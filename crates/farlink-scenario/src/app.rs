@@ -44,7 +44,7 @@ pub enum App {
     Udp(UdpSpec),
     /// A file over an XTP-like transport, in UDP datagrams.
     Xtp(XtpSpec),
-    /// A file or as much data as possible, over QUIC.
+    /// Any application over QUIC.
     Quic(QuicSpec),
 }
 
@@ -54,6 +54,7 @@ impl App {
         match self {
             Self::Stream(spec) => spec.source,
             Self::Udp(spec) => spec.source,
+            Self::Quic(spec) => spec.program().and_then(|program| program.app().source()),
             _ => None,
         }
     }

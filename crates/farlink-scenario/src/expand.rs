@@ -670,7 +670,7 @@ fn one_flow(
     config: &Arc<Config>,
 ) -> Result<Vec<ExpandedFlow>, Problem> {
     good_name(name, "name")?;
-    let app = quic::over_or_not(app(flow)?, &scenario.tcp_of(flow))?;
+    let app = quic::over_or_not(&app(flow)?, &scenario.tcp_of(flow));
     let opens = opener(flow);
     let ip = scenario.ip_of(flow);
     let reassembly_timeout = fragments::reassembly_timeout(flow, ip)?;

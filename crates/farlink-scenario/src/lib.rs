@@ -98,7 +98,7 @@ pub use preset::presets_json;
 pub use process::*;
 pub use python_class::{Builders, ClassText, Delivered, MessageSource, PythonClass, set_builders};
 pub use queue::QueueSpec;
-pub use quic::{QuicControl, QuicPages, QuicSpec};
+pub use quic::{QuicControl, QuicPages, QuicProgram, QuicService, QuicSpec};
 pub use quic_table::QuicTable;
 pub use spec::{DirectionTable, Fragments, LinkSpec, RouteSpec, Scenario};
 pub use tcp::TcpSpec;

@@ -1,11 +1,11 @@
 //! QUIC in place of TCP: the profile "quic".
 
-use super::app::{App, HttpSpec};
+use super::app::{App, HttpSpec, RepeatSpec, StreamSpec};
 use super::checks::ignored;
 use super::decode::Problem;
 use super::quic_table::QuicTable;
 use super::tcp::TcpSpec;
-use super::traffic::WebSpec;
+use super::traffic::{ConversationSpec, WebSpec};
 use farlink_tcp::key::Value;
 use farlink_tcp::profile::QUIC;
 
@@ -40,6 +40,55 @@ pub enum QuicPages {
     Web(WebSpec),
 }
 
+/// Applications over one stream in each direction of a connection, as over TCP.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum QuicProgram {
+    /// Repeated transfer of one file.
+    Repeat(RepeatSpec),
+    /// Messages.
+    Stream(StreamSpec),
+    /// Conversations.
+    Conversation(ConversationSpec),
+}
+
+impl QuicProgram {
+    /// Returns the application.
+    pub fn app(self) -> App {
+        match self {
+            Self::Repeat(spec) => App::Repeat(spec),
+            Self::Stream(spec) => App::Stream(spec),
+            Self::Conversation(spec) => App::Conversation(spec),
+        }
+    }
+}
+
+/// Application over QUIC that is not one file in each direction.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum QuicService {
+    /// Requests from `to`.
+    Pages(QuicPages),
+    /// Application over one stream in each direction.
+    Program(QuicProgram),
+}
+
+impl QuicSpec {
+    /// Returns the requests, if the application has any.
+    pub fn pages(&self) -> Option<QuicPages> {
+        match self.service {
+            Some(QuicService::Pages(pages)) => Some(pages),
+            _ => None,
+        }
+    }
+
+    /// Returns the application over one stream in each direction, if it is one.
+    pub fn program(&self) -> Option<QuicProgram> {
+        match self.service {
+            Some(QuicService::Program(program)) => Some(program),
+            _ => None,
+        }
+    }
+}
+
 /// A flow over QUIC. What is not here has the defaults of the implementation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct QuicSpec {
@@ -49,8 +98,8 @@ pub struct QuicSpec {
     pub size: Option<u64>,
     /// Bytes from `to` to `from` at the same time.
     pub reverse: u64,
-    /// Requests from `to`, in place of a file.
-    pub pages: Option<QuicPages>,
+    /// Application in place of a file.
+    pub service: Option<QuicService>,
     /// Receive window of a stream and of the connection, in bytes.
     pub receive_window: Option<u64>,
     /// Bytes that may wait for acknowledgment.
@@ -75,20 +124,22 @@ pub(super) fn of_agents(tcp: &TcpSpec) -> TcpSpec {
 }
 
 /// Returns an application of a flow with this TCP, over QUIC if the TCP is that.
-pub(super) fn over_or_not(app: App, tcp: &TcpSpec) -> Result<App, Problem> {
+pub(super) fn over_or_not(app: &App, tcp: &TcpSpec) -> App {
     if !is(tcp) || matches!(app, App::Udp(_) | App::Xtp(_)) {
-        return Ok(app);
+        return *app;
     }
-    let (size, reverse, pages) = match app {
-        App::File { size, reverse } => (Some(size), reverse, None),
-        App::Bulk => (None, 0, None),
-        App::Http(http) => (Some(0), 0, Some(QuicPages::Http(http))),
-        App::Web(web) => (Some(0), 0, Some(QuicPages::Web(web))),
-        _ => {
-            let message = "does not go with profile = \"quic\"; write \"file\", \"bulk\", \"http\" or \
-                           \"web\", or another profile in the flow's tcp";
-            return Err(Problem::new(["app".into()], message));
-        }
+    let (size, reverse) = match *app {
+        App::File { size, reverse } => (Some(size), reverse),
+        App::Bulk => (None, 0),
+        _ => (Some(0), 0),
+    };
+    let service = match *app {
+        App::Http(http) => Some(QuicService::Pages(QuicPages::Http(http))),
+        App::Web(web) => Some(QuicService::Pages(QuicPages::Web(web))),
+        App::Repeat(spec) => Some(QuicService::Program(QuicProgram::Repeat(spec))),
+        App::Stream(spec) => Some(QuicService::Program(QuicProgram::Stream(spec))),
+        App::Conversation(spec) => Some(QuicService::Program(QuicProgram::Conversation(spec))),
+        _ => None,
     };
     let control = match tcp.variant_name() {
         "bbr" => QuicControl::Bbr,
@@ -99,13 +150,13 @@ pub(super) fn over_or_not(app: App, tcp: &TcpSpec) -> Result<App, Problem> {
         Some(Value::Size(bytes)) => Some(bytes),
         _ => None,
     };
-    Ok(App::Quic(QuicSpec {
+    App::Quic(QuicSpec {
         control,
         size,
         reverse,
-        pages,
+        service,
         receive_window: bytes("receive_window"),
         send_window: bytes("send_buffer"),
         transport: tcp.quic.unwrap_or_default(),
-    }))
+    })
 }

@@ -290,21 +290,6 @@ fn beside_tcp_each_flow_has_its_own() {
 }
 
 #[test]
-fn other_applications_are_refused() {
-    for app in [
-        "app = \"repeat\"\nfiles = 1\nsize = \"1 kB\"",
-        "app = \"telnet\"\nconversations = 1",
-    ] {
-        let error = load_error(&text(GEO, app, "cubic"));
-        assert_eq!(
-            error,
-            "test:10: flows[0].app does not go with profile = \"quic\"; write \"file\", \"bulk\", \
-             \"http\" or \"web\", or another profile in the flow's tcp"
-        );
-    }
-}
-
-#[test]
 fn unknown_congestion_controls_are_refused() {
     let error = load_error(&text(GEO, "size = \"1 kB\"", "vegas"));
     assert!(

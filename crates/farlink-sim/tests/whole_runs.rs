@@ -44,6 +44,7 @@ mod positions;
 mod prr;
 mod quic;
 mod quic_pages;
+mod quic_programs;
 mod rack;
 mod resume;
 mod routes;

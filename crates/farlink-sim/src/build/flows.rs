@@ -5,7 +5,7 @@ use crate::app::Program;
 use crate::event_queue::{Event, Kind};
 use crate::flow::{EndId, FlowState, Opening, udp_ports};
 use crate::monitor::{Monitor, RunError};
-use crate::quic::{Ends, Pages, QuicFlow, Route};
+use crate::quic::{Ends, Pages, QuicFlow, Route, Running};
 use crate::scenario::{App, Expanded, ExpandedFlow, Opener, Subflow};
 use crate::udp::UdpFlow;
 use crate::world::{FlowCounters, FlowHot, FlowKind, Form, World};
@@ -191,7 +191,12 @@ fn add_over_quic(
         let opens = flow.opens == Opener::Sender;
         let ends = Ends::new(&spec, opens, flow.dont_fragment, random).map_err(RunError::Build)?;
         let web = || streams.stream(&format!("flow/{}/web", flow.name));
-        let pages = spec.pages.map(|pages| Box::new(Pages::new(pages, web())));
+        let pages = spec.pages().map(|pages| Box::new(Pages::new(pages, web())));
+        let own = |name: &str| streams.stream(&format!("flow/{}/{name}", flow.name));
+        let program = spec
+            .program()
+            .and_then(|program| Program::new(&program.app(), own));
+        let program = program.map(|program| Box::new(Running::new(program)));
         let route = Route {
             nodes: nodes(flow).into(),
             ports: udp_ports(number),
@@ -203,7 +208,7 @@ fn add_over_quic(
             route,
             spec,
             ends,
-            pages,
+            (pages, program),
             Instant::ZERO + flow.start,
             flow.duration,
         ));

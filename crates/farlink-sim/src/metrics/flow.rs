@@ -420,11 +420,19 @@ impl<'a> Flow<'a> {
                 sum: state.response_sum,
                 times: state.response_times.as_deref(),
             }),
-            Own::Quic(quic, _) => quic.pages.as_deref().map(|pages| Responses {
-                count: pages.responses(),
-                sum: pages.response_sum,
-                times: Some(&pages.response_times),
-            }),
+            Own::Quic(quic, _) => match (&quic.pages, &quic.program) {
+                (Some(pages), _) => Some(Responses {
+                    count: pages.responses(),
+                    sum: pages.response_sum,
+                    times: Some(&pages.response_times),
+                }),
+                (_, Some(program)) => Some(Responses {
+                    count: program.responses,
+                    sum: program.response_sum,
+                    times: Some(&program.response_times),
+                }),
+                _ => None,
+            },
             Own::Udp(..) | Own::Xtp(..) => None,
         }
     }

@@ -37,8 +37,12 @@ pub fn config(spec: &QuicSpec, finds_mtu: bool, random: &mut Stream) -> Config {
         receive_window: spec.receive_window,
         send_window: spec.send_window,
         idle_timeout: spec.transport.idle_timeout.map(duration),
+        keeps_alive: spec.program().is_some(),
         initial_rtt: spec.transport.initial_rtt.map(duration),
-        streams: spec.transport.streams(),
+        streams: match spec.program() {
+            Some(_) => 1,
+            None => spec.transport.streams(),
+        },
         acks: acks(&spec.transport),
         finds_mtu,
         seed,
@@ -87,7 +91,11 @@ fn pair(
         } else {
             Side::Server
         };
-        End::resuming(side, config, len, sessions)
+        let mut end = End::resuming(side, config, len, sessions)?;
+        if spec.program().is_some() {
+            end.hold();
+        }
+        Ok::<_, String>(end)
     };
     let from = end(client == 0, spec.size.unwrap_or(u64::MAX))?;
     let to = end(client == 1, spec.reverse)?;
@@ -220,6 +228,31 @@ impl Ends {
         self.connections
     }
 
+    /// Returns the end that opens connections.
+    pub(crate) fn client(&self) -> usize {
+        self.client
+    }
+
+    /// Adds data to the stream of an end.
+    pub(crate) fn write(&mut self, end: usize, len: u64) {
+        self.both[end].write(len);
+    }
+
+    /// Ends the stream of an end.
+    pub(crate) fn finish(&mut self, end: usize) {
+        self.both[end].finish();
+    }
+
+    /// Returns whether the peer has acknowledged all data of an end.
+    pub(crate) fn is_acknowledged(&self, end: usize) -> bool {
+        self.both[end].is_acknowledged()
+    }
+
+    /// Returns whether the connection has ended at an end.
+    pub(crate) fn has_ended(&self, end: usize) -> bool {
+        self.broken || self.both[end].fault().is_some()
+    }
+
     /// Sends a request from a client.
     pub(crate) fn request(&mut self, end: usize, len: u64) {
         self.both[end].request(len);
@@ -261,7 +294,7 @@ impl Ends {
     pub(crate) fn transmit(&mut self, end: usize, now: Instant) -> Option<Sending> {
         let [from, to] = &self.both;
         let all = from.is_acknowledged() && (self.spec.reverse == 0 || to.is_acknowledged());
-        if end == 0 && all && !self.closed {
+        if end == 0 && all && !self.closed && self.spec.program().is_none() {
             self.closed = true;
             self.both[0].close(now.as_nanos());
         }

@@ -8,12 +8,14 @@ mod ends;
 #[path = "without.rs"]
 mod ends;
 mod pages;
+mod program;
 mod seen;
 
 pub(crate) use ends::Ends;
 #[cfg(feature = "quic")]
 pub use ends::config;
 pub(crate) use pages::Pages;
+pub(crate) use program::Running;
 pub(crate) use seen::{Progress, Seen, Sending, UNCOUNTED};
 
 use crate::scenario::QuicSpec;
@@ -44,6 +46,8 @@ pub(crate) struct QuicFlow {
     pub(crate) ends: Ends,
     /// Requests of the client; `None` for a file.
     pub(crate) pages: Option<Box<Pages>>,
+    /// Program of another application; `None` for a file.
+    pub(crate) program: Option<Box<Running>>,
     /// Number of packets sent by both ends.
     packets: u64,
     /// Number of the first packet of the current connection.
@@ -75,16 +79,18 @@ impl QuicFlow {
         route: Route,
         spec: QuicSpec,
         ends: Ends,
-        pages: Option<Box<Pages>>,
+        app: (Option<Box<Pages>>, Option<Box<Running>>),
         start: Instant,
         stops_after: Option<Interval>,
     ) -> Self {
+        let (pages, program) = app;
         Self {
             id,
             route,
             spec,
             ends,
             pages,
+            program,
             packets: 0,
             first: 0,
             positions: None,
@@ -137,7 +143,11 @@ impl QuicFlow {
 
     /// Returns whether the flow waits for data.
     pub(crate) fn is_under_way(&self) -> bool {
-        let waits = self.pages.as_ref().is_none_or(|pages| pages.is_busy());
+        let waits = match (&self.pages, &self.program) {
+            (Some(pages), _) => pages.is_busy(),
+            (_, Some(program)) => program.is_busy(&self.ends),
+            _ => true,
+        };
         self.done_at.is_none() && waits
     }
 
@@ -156,17 +166,24 @@ impl QuicFlow {
             if let Some(pages) = &mut self.pages {
                 pages.start(now);
             }
+            if let Some(program) = &mut self.program {
+                program.start(now, &mut self.ends);
+            }
         }
         self.ends.on_time(now);
     }
 
     /// Lets the client and the server of pages react to what has happened.
     pub(crate) fn serve(&mut self, now: Instant) {
-        let Some(pages) = self.pages.as_mut().filter(|_| !self.stopped) else {
+        if self.stopped || !self.opened {
             return;
-        };
+        }
         let before = self.ends.connections();
-        pages.serve(now, &mut self.ends);
+        match (&mut self.pages, &mut self.program) {
+            (Some(pages), _) => pages.serve(now, &mut self.ends),
+            (_, Some(program)) => program.serve(now, &mut self.ends),
+            _ => return,
+        }
         if self.ends.connections() > before {
             self.first = self.packets;
         }
@@ -178,9 +195,11 @@ impl QuicFlow {
 
     /// Updates the state after an event. Returns whether the flow has just ended.
     pub(crate) fn settle(&mut self, now: Instant) -> bool {
-        let (to_all, may_fail) = match &self.pages {
-            Some(pages) => (pages.complete(), pages.is_busy()),
-            None => (self.spec.size.is_some() && self.ends.has_all(1), true),
+        let failed = self.ends.failed();
+        let (to_all, failed) = match (&self.pages, &self.program) {
+            (Some(pages), _) => (pages.complete(), failed && pages.is_busy()),
+            (_, Some(program)) => (program.is_complete, program.has_failed),
+            _ => (self.spec.size.is_some() && self.ends.has_all(1), failed),
         };
         if to_all {
             self.complete_at.get_or_insert(now);
@@ -189,7 +208,7 @@ impl QuicFlow {
             return false;
         }
         let reverse_all = self.spec.reverse == 0 || self.ends.has_all(0);
-        self.failed = may_fail && !(to_all && reverse_all) && self.ends.failed();
+        self.failed = failed && !(to_all && reverse_all);
         let done = self.stopped || self.failed || (to_all && reverse_all);
         if done {
             self.done_at = Some(now);
@@ -211,8 +230,12 @@ impl QuicFlow {
         if self.stopped {
             return None;
         }
-        let page = self.pages.as_ref().and_then(|pages| pages.deadline());
-        let times = [self.stop_time(), page, self.ends.deadline()];
+        let own = match (&self.pages, &self.program) {
+            (Some(pages), _) => pages.deadline(),
+            (_, Some(program)) => program.deadline(),
+            _ => None,
+        };
+        let times = [self.stop_time(), own, self.ends.deadline()];
         times.into_iter().flatten().min()
     }
 
@@ -284,7 +307,11 @@ impl QuicFlow {
         {
             return pages.share();
         }
-        let size = self.spec.size.filter(|_| self.pages.is_none());
+        if let Some(program) = self.program.as_ref().filter(|_| self.stops_after.is_none()) {
+            return program.share(self.delivered(1)).min(1.0);
+        }
+        let is_file = self.pages.is_none() && self.program.is_none();
+        let size = self.spec.size.filter(|_| is_file);
         match (size, self.stops_after) {
             (None, Some(time)) if now > self.start => {
                 now.since(self.start).as_secs_f64() / time.as_secs_f64().max(1e-9)

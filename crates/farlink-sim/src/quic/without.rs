@@ -44,6 +44,26 @@ impl Ends {
         match *self {}
     }
 
+    pub(crate) fn client(&self) -> usize {
+        match *self {}
+    }
+
+    pub(crate) fn write(&mut self, _: usize, _: u64) {
+        match *self {}
+    }
+
+    pub(crate) fn finish(&mut self, _: usize) {
+        match *self {}
+    }
+
+    pub(crate) fn is_acknowledged(&self, _: usize) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn has_ended(&self, _: usize) -> bool {
+        match *self {}
+    }
+
     pub(crate) fn request(&mut self, _: usize, _: u64) {
         match *self {}
     }

@@ -33,6 +33,7 @@ fn host(node: NodeId, ip: IpVersion, size: Option<u64>) -> Endpoint {
                 send_window: None,
                 idle_timeout: None,
                 initial_rtt: None,
+                keeps_alive: false,
                 streams: 1,
                 acks: None,
                 finds_mtu: true,
