@@ -334,6 +334,8 @@ mod tests {
             source: None,
         });
         stream.messages = Some(Messages {
+            reports: None,
+            read: 0,
             class: Box::new(Listed(list.to_vec())),
             next: None,
             unread: VecDeque::new(),

@@ -206,7 +206,7 @@ fn add_over_quic(
         world.quic.push(QuicFlow::new(
             FlowId((world.flows.len() + before) as u32),
             route,
-            spec,
+            &spec,
             ends,
             (pages, program),
             Instant::ZERO + flow.start,

@@ -77,7 +77,7 @@ impl QuicFlow {
     pub(crate) fn new(
         id: FlowId,
         route: Route,
-        spec: QuicSpec,
+        spec: &QuicSpec,
         ends: Ends,
         app: (Option<Box<Pages>>, Option<Box<Running>>),
         start: Instant,
@@ -87,7 +87,7 @@ impl QuicFlow {
         Self {
             id,
             route,
-            spec,
+            spec: *spec,
             ends,
             pages,
             program,
