@@ -411,4 +411,58 @@ mod tests {
         let never = Instant::ZERO + Interval::from_nanos(u64::MAX);
         assert_eq!(stream(1 << 50, 1).due(1 << 50), never);
     }
+
+    /// Messages whose reports are checked: each has 50 ms of delay.
+    #[derive(Debug)]
+    struct Reported(Listed, u64);
+
+    impl MessageSource for Reported {
+        fn next_message(&mut self, now: Instant) -> Option<(Interval, u64)> {
+            self.0.next_message(now)
+        }
+
+        fn wants_reports(&self) -> bool {
+            true
+        }
+
+        fn on_delivered(&mut self, now: Instant, message: Delivered) {
+            self.1 += 1;
+            assert_eq!(now, at(400));
+            assert_eq!(message.arrived.since(message.due).as_nanos(), 50_000_000);
+            assert_eq!(message.bytes, 100 * self.1);
+        }
+    }
+
+    /// Messages of 100 and 200 bytes at 0 and 100 ms. The source closes, and still reads reports; the
+    /// receiver closes after its last report.
+    #[test]
+    fn reports_are_written_for_each_message_and_read_at_the_source() {
+        let mut stream = given(Some(2), &[]);
+        let messages = stream.messages.as_mut().unwrap();
+        messages.class = Box::new(Reported(Listed(vec![(0, 100), (100, 200)]), 0));
+        messages.reports = Some(Reports::default());
+        let mut first = Vec::new();
+        stream.start(at(0), &mut first);
+        assert_eq!(first[1], Command::Await(Side::From, 16));
+        commands(&mut stream, 0, Side::From, AppEvent::Established);
+        let last = commands(&mut stream, 100, Side::From, AppEvent::Woken);
+        assert_eq!(
+            last,
+            [Command::Write(Side::From, 200), Command::Close(Side::From)]
+        );
+        let report = Command::Write(Side::To, 16);
+        let after = Command::Responded(Interval::from_millis(50));
+        let read = commands(&mut stream, 50, Side::To, AppEvent::Received(100));
+        assert_eq!(read, [after, report, Command::Await(Side::To, 300)]);
+        // The end of the data is known before the last message is read.
+        assert_eq!(
+            commands(&mut stream, 150, Side::To, AppEvent::PeerClosed),
+            []
+        );
+        let read = commands(&mut stream, 150, Side::To, AppEvent::Received(300));
+        let close = Command::Close(Side::To);
+        assert_eq!(read, [after, report, close, Command::Complete(Side::To)]);
+        let next = commands(&mut stream, 400, Side::From, AppEvent::Received(32));
+        assert_eq!(next, [Command::Await(Side::From, 48)]);
+    }
 }
