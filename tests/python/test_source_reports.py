@@ -66,8 +66,9 @@ def test_a_report_arrives_a_delay_after_its_message(tcp: str, tmp_path: Path) ->
     for number, (sent, arrived, now, size) in enumerate(seen):
         # The handshake of QUIC has four datagrams of 1,200 bytes.
         assert 0.5 <= sent - 0.1 * number < 0.52
-        assert 0.254 <= arrived - sent < 0.256
-        assert 0.250 <= now - arrived < 0.252
+        assert 0.2535 <= arrived - sent < 0.2565
+        # The search for the MTU can be in front of a report: 1,452 bytes at 1 Mbit/s.
+        assert 0.2495 <= now - arrived < (0.265 if tcp == "quic" else 0.252)
         assert size == 1000
 
 
