@@ -205,6 +205,24 @@ def _rfc_drops(scenario: dict[str, Any]) -> None:
         scenario["tcp"].pop("ack_gap_fill", None)
 
 
+@REGISTRY.hook("selective_repeat")
+def _selective_repeat(scenario: dict[str, Any]) -> None:
+    """Let a time-out of Reno and Vegas send one segment, and keep their RTT samples exact.
+
+    Each further lost segment then waits for a time-out, or for a check of Vegas. The timer is still
+    checked every 500 ms.
+    """
+    if _variant(scenario) in ("reno", "vegas"):
+        scenario["tcp"] |= {"repeat_first": True, "rto_exact_samples": True}
+
+
+@REGISTRY.hook("selective_repeat_500_ms")
+def _selective_repeat_500_ms(scenario: dict[str, Any]) -> None:
+    """Apply `selective_repeat` with a least RTO of one tick."""
+    _selective_repeat(scenario)
+    _least_rto(scenario, "500 ms")
+
+
 @REGISTRY.hook("karn_backoff")
 def _karn_backoff(scenario: dict[str, Any]) -> None:
     """Keep the backoff of Reno and Vegas until a segment that was sent once is acknowledged."""
@@ -308,11 +326,15 @@ def _merging_but_vegas(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("vegas_no_backoff")
 def _vegas_no_backoff(scenario: dict[str, Any]) -> None:
-    """Omit the doubling of Vegas's RTO, and acknowledge duplicates of its data at once."""
+    """Omit the doubling of Vegas's RTO, and wait with no duplicate.
+
+    RTT samples are exact, and the RTO is at least one tick. A time-out leaves two segments.
+    """
     if _variant(scenario) == "vegas":
         _duplicates_at_once(scenario)
         _karn_backoff(scenario)
-        scenario["tcp"]["backoff"] = "none"
+        scenario["tcp"] |= {"backoff": "none", "rto_min": "500 ms", "rto_exact_samples": True}
+        scenario["tcp"]["control"]["vegas"]["timeout_window"] = 2
 
 
 @REGISTRY.hook("vegas_128_kb")
@@ -380,6 +402,13 @@ def _rfc_go_back_n_4_percent(scenario: dict[str, Any]) -> None:
     """Apply `rfc_go_back_n` in an Internet that keeps the order and raises 4 % of the delays."""
     _in_order_4_percent(scenario)
     _rfc_go_back_n(scenario)
+
+
+@REGISTRY.hook("acks_lost")
+def _acks_lost(scenario: dict[str, Any]) -> None:
+    """Let the Internet lose ACKs as it loses data."""
+    link = _link(scenario, "internet")
+    link["up"]["channel"]["loss"] = link["down"]["channel"]["loss"]
 
 
 @REGISTRY.hook("quiet_internet")
