@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ __all__ = [
     "find",
     "override_text",
     "profiles",
+    "resolve_many",
     "split",
     "table_of",
     "toml_text",
@@ -161,11 +163,65 @@ def find(scenario: str | Path | Mapping[str, object]) -> Source:
     return Source(path.stem, text, str(path), directory=path.parent)
 
 
+def resolve_many(
+    where: Source,
+    points: Sequence[tuple[str | None, Sequence[tuple[str, str]]]],
+    threads: int,
+) -> "list[str | ScenarioError]":
+    """Resolve a scenario of the library, a file or a mapping with each TCP and its overrides.
+
+    The engine parses the scenario once. Each result is a resolved scenario or its error.
+    """
+    results: list[str | ScenarioError | None] = [None] * len(points)
+    batch: list[tuple[int, list[tuple[str, str]]]] = []
+    for place, (tcp, overrides) in enumerate(points):
+        try:
+            if not where.saved and (tcp is None or _is_plain(tcp)):
+                batch.append((place, [*_of_tcp(tcp), *_expanded(overrides)]))
+        except ScenarioError as error:
+            results[place] = error
+    resolved = _farlink.resolve_many(
+        where.text, where.origin, files.as_name(where.name), [item for _, item in batch], threads
+    )
+    for (place, _), (text, message) in zip(batch, resolved, strict=True):
+        results[place] = text if message is None else ScenarioError(message)
+    for place, (tcp, overrides) in enumerate(points):
+        if results[place] is None:
+            results[place] = _resolve_alone(where, tcp, overrides)
+    return [result for result in results if result is not None]
+
+
+def _is_plain(tcp: object) -> bool:
+    """Return whether a TCP is a text that names no class in a file."""
+    return isinstance(tcp, str) and ".py" not in tcp
+
+
+def _resolve_alone(
+    where: Source, tcp: str | None, overrides: Sequence[tuple[str, str]]
+) -> "str | ScenarioError":
+    try:
+        texts = where.resolve(None if tcp is None else [tcp], overrides)
+    except ScenarioError as error:
+        return error
+    return next(iter(texts.values()))
+
+
+def _of_tcp(tcp: str | None) -> list[tuple[str, str]]:
+    """Return the overrides that choose a TCP by its name."""
+    if tcp is None:
+        return []
+    _check_tcp(tcp)
+    profile, variant = split(tcp)
+    of_profile = [] if profile is None else [("tcp.profile", profile)]
+    return [*of_profile, ("tcp.variant", variant)]
+
+
 QUIC = "quic"
 """Profile of QUIC, which runs in place of TCP."""
 
 
-def profiles() -> dict[str, dict[str, Any]]:
+@cache
+def profiles() -> Mapping[str, Mapping[str, Any]]:
     """Return the profiles by name: summary, TCPs, and the keys of `[tcp]` that each sets."""
     return {profile["name"]: profile for profile in json.loads(_farlink.profiles())}
 

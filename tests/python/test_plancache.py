@@ -1,8 +1,9 @@
 """Stored points of large sweeps: the same as resolved ones, and never those of another sweep."""
 
-import threading
+import json
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,7 @@ def test_same_sweep_again_resolves_nothing_and_writes_the_same(
         raise AssertionError("a point was resolved")
 
     monkeypatch.setattr(_farlink, "resolve", resolve)
+    monkeypatch.setattr(_farlink, "resolve_many", resolve)
     again = plan.read(file, stored=lambda _: store)
     assert [point.text for point in again.points] == [point.text for point in whole.points]
     assert [point.key for point in again.points] == [point.key for point in whole.points]
@@ -133,23 +135,70 @@ def test_threads_resolve_the_points_of_one_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: set[int] = set()
-    resolve = _farlink.resolve
+    resolve = _farlink.resolve_many
 
-    def watched(*arguments: object) -> str:
-        threads.add(threading.get_ident())
-        return resolve(*arguments)  # type: ignore[arg-type]
+    def watched(*arguments: Any) -> Any:  # noqa: ANN401 (whatever the engine takes)
+        threads.add(arguments[-1])
+        return resolve(*arguments)
 
-    monkeypatch.setattr(_farlink, "resolve", watched)
-    monkeypatch.setattr("os.cpu_count", lambda: 3)
-    monkeypatch.setattr(plan, "_AHEAD", 100)
-    several = plan.read(_write(tmp_path)).points
-    assert threading.get_ident() not in threads
-    monkeypatch.setattr("os.cpu_count", lambda: 1)
-    threads.clear()
-    assert [point.text for point in plan.read(_write(tmp_path)).points] == [
-        point.text for point in several
-    ]
-    assert threads == {threading.get_ident()}
+    monkeypatch.setattr(_farlink, "resolve_many", watched)
+    texts = []
+    for count in (1, 3, 1000):
+        monkeypatch.setattr("os.cpu_count", lambda count=count: count)
+        monkeypatch.setattr(plan, "_AHEAD", 100)
+        texts.append([point.text for point in plan.read(_write(tmp_path)).points])
+    assert threads == {1, 3, 1000}
+    assert texts[0] == texts[1] == texts[2]
+
+
+UNNAMED = """
+[[links]]
+between = ["a", "b"]
+down = { rate = "1 Mbit/s", delay = "20 ms" }
+[[flows]]
+from = "a"
+to = "b"
+app = "file"
+size = "20 kB"
+"""
+
+
+def test_points_of_a_sweep_are_those_resolved_one_by_one(tmp_path: Path) -> None:
+    (tmp_path / "delays.csv").write_text("time,delay\n0 s,1 ms\n9 s,2 ms\n")
+    named = 'name = "mine"\n'
+    for text in (UNNAMED, named + UNNAMED, named + UNNAMED.replace('"20 ms"', '"20 ms", loss = 1')):
+        (tmp_path / "own.toml").write_text(text)
+        where = source.find(tmp_path / "own.toml")
+        points: list[tuple[str | None, list[tuple[str, str]]]] = [
+            (None, []),
+            ("cubic", []),
+            ("linux-cubic", [("links.0.down.delay", "30 ms"), ("links.0.up.rate", "64 kbit/s")]),
+            ("nothing", []),
+            ("sack", [("links.0.down.delay", "30")]),
+            ("sack", [("flows.0.tcp", "linux-bbr")]),
+            ("sack", [("links.0.down.channel.delay_trace.file", "delays.csv")]),
+            ("sack", [("seed", "18446744073709551615")]),
+        ]
+        together = source.resolve_many(where, points, 3)
+        for (tcp, overrides), got in zip(points, together, strict=True):
+            alone = source._resolve_alone(where, tcp, overrides)
+            if isinstance(alone, ScenarioError):
+                assert str(got) == str(alone)
+                continue
+            assert isinstance(got, str)
+            assert json.loads(got) == json.loads(alone)
+            assert _farlink.simulate([(got, [0])], 1, None)[0].numbers() is not None
+        assert any(isinstance(got, str) for got in together) == ("loss" not in text)
+        assert where.reads or "loss" in text
+
+
+def test_points_of_a_saved_result_are_resolved_one_by_one(tmp_path: Path) -> None:
+    out = tmp_path / "saved"
+    assert farlink("run", "geo-lossy", "--set", "flows.0.size=3 kB", "--out", str(out)) == 0
+    where = source.find(out / "result.json")
+    assert where.saved
+    (got,) = source.resolve_many(where, [("cubic", [("seed", "4")])], 2)
+    assert got == where.resolve(["cubic"], [("seed", "4")])["cubic"]
 
 
 def test_the_first_wrong_point_of_a_large_sweep_is_named(

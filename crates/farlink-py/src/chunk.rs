@@ -96,6 +96,24 @@ pub(crate) fn encode(
     pages.close(field)
 }
 
+/// Encodes rows of a column of texts, which are indices into `texts`.
+pub(crate) fn encode_texts(
+    field: &TypePtr,
+    texts: &[String],
+    numbers: Numbers<'_>,
+) -> Result<Chunk> {
+    let mut pages = Pages::new();
+    pages.texts(texts, numbers)?;
+    pages.close(field)
+}
+
+/// Encodes rows of a column of real numbers, where NaN is no value.
+pub(crate) fn encode_reals(field: &TypePtr, numbers: &[f64]) -> Result<Chunk> {
+    let mut pages = Pages::new();
+    pages.reals(numbers.len(), &reals(numbers))?;
+    pages.close(field)
+}
+
 /// Pages of a chunk.
 struct Pages {
     out: TrackedWrite<Vec<u8>>,

@@ -2,7 +2,8 @@
 
 use crate::control::Watchdog;
 use crate::errors;
-use farlink_sim::scenario::{self, Expanded, ScenarioError};
+use crate::resolve::load;
+use farlink_sim::scenario::Expanded;
 use farlink_sim::{Monitor, RunError};
 use farlink_tcp::congestion::Abort;
 use pyo3::prelude::*;
@@ -17,17 +18,13 @@ use std::time::Duration;
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// Stack size of worker threads, equal to that of Python's main thread.
-const STACK: usize = 8 << 20;
+pub(crate) const STACK: usize = 8 << 20;
 
 /// Reads a resolved scenario.
 pub(crate) fn expand(py: Python<'_>, text: &str) -> PyResult<Expanded> {
     let text = text.to_owned();
     let work = move || load(&text);
     aside(py, work)?.map_err(|e| errors::scenario(py, &e.to_string()))
-}
-
-fn load(text: &str) -> Result<Expanded, ScenarioError> {
-    scenario::load(text, "resolved scenario", &[]).and_then(|s| s.expand())
 }
 
 /// Runs `work` on its own thread and returns its result. Returns early if Python has a signal to

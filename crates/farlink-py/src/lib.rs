@@ -12,6 +12,7 @@ mod job;
 mod measures;
 mod parquet;
 mod paths;
+mod resolve;
 mod trace_files;
 
 use columns::Columns;
@@ -37,7 +38,8 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::register(m)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(engine, m)?)?;
-    m.add_function(wrap_pyfunction!(resolve, m)?)?;
+    m.add_function(wrap_pyfunction!(resolve::resolve, m)?)?;
+    m.add_function(wrap_pyfunction!(resolve::resolve_many, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(presets, m)?)?;
     m.add_function(wrap_pyfunction!(scenarios, m)?)?;
@@ -120,35 +122,6 @@ fn version() -> &'static str {
 #[pyfunction]
 fn engine() -> &'static str {
     concat!(env!("CARGO_PKG_VERSION"), "+", env!("FARLINK_SOURCES"))
-}
-
-/// Reads a scenario and returns it as JSON with all defaults filled in. Calls `read` with the name
-/// of each file that the scenario names; `read` returns the text of the file.
-#[pyfunction]
-#[pyo3(signature = (text, origin, overrides, read=None))]
-#[allow(clippy::needless_pass_by_value)] // what PyO3 extracts is owned
-fn resolve(
-    py: Python<'_>,
-    text: &str,
-    origin: &str,
-    overrides: Vec<(String, String)>,
-    read: Option<Py<PyAny>>,
-) -> PyResult<String> {
-    let mut reader = move |name: &str| match &read {
-        None => Err("nothing here reads files".to_owned()),
-        Some(read) => Python::attach(|py| {
-            read.call1(py, (name,))
-                .and_then(|text| text.extract::<String>(py))
-                .map_err(|e| e.value(py).to_string())
-        }),
-    };
-    let (text, origin) = (text.to_owned(), origin.to_owned());
-    job::aside(py, move || {
-        let loaded = scenario::load_with(&text, &origin, &overrides, &mut reader)?;
-        loaded.expand()?;
-        Ok(loaded.to_json())
-    })?
-    .map_err(|e: scenario::ScenarioError| errors::scenario(py, &e.to_string()))
 }
 
 #[pyfunction]

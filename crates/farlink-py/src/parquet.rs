@@ -3,9 +3,10 @@
 //! Uses the crate `parquet` without Arrow and with Snappy compression, because both keep the
 //! package small. All readers of Parquet (DuckDB, pandas, Polars) open these files.
 
+use crate::chunk::{encode_reals, encode_texts};
 use crate::columns::{Columns, Values};
 use bytes::Bytes;
-use farlink_wire::parquet::read_indices;
+use farlink_wire::parquet::{Numbers, read_indices, read_reals, read_wholes};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::page::Page;
 use parquet::column::reader::{ColumnReader, GenericColumnReader, get_typed_column_reader};
@@ -22,7 +23,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -116,7 +117,7 @@ fn write(columns: &Columns, metadata: Vec<(String, String)>, ends: &[usize]) -> 
     }
     let schema = Arc::new(
         Type::group_type_builder("schema")
-            .with_fields(fields)
+            .with_fields(fields.clone())
             .build()?,
     );
     let mut out = Vec::new();
@@ -126,12 +127,23 @@ fn write(columns: &Columns, metadata: Vec<(String, String)>, ends: &[usize]) -> 
     for &end in ends.iter().chain([&rows]) {
         if start < end && end <= rows {
             let mut group = file.next_row_group()?;
-            for (_, values) in &columns.0 {
-                let Some(mut column) = group.next_column()? else {
-                    break;
+            for ((_, values), field) in columns.0.iter().zip(&fields) {
+                let chunk = match &**values {
+                    Values::Text(places, texts) if is_short(texts) => {
+                        let places = places_in(&places[start..end], texts)?;
+                        encode_texts(field, texts, Numbers::U32(&places))?
+                    }
+                    Values::F64(numbers) => encode_reals(field, &numbers[start..end])?,
+                    _ => {
+                        let Some(mut column) = group.next_column()? else {
+                            break;
+                        };
+                        write_column(&mut column, values, start..end)?;
+                        column.close()?;
+                        continue;
+                    }
                 };
-                write_column(&mut column, values, start..end)?;
-                column.close()?;
+                group.append_column(&chunk.bytes, chunk.closed)?;
             }
             group.close()?;
             start = end;
@@ -139,6 +151,21 @@ fn write(columns: &Columns, metadata: Vec<(String, String)>, ends: &[usize]) -> 
     }
     file.close()?;
     Ok(out)
+}
+
+/// Returns whether texts are a dictionary of usual size; longer ones are written as values.
+fn is_short(texts: &[String]) -> bool {
+    texts.iter().map(String::len).sum::<usize>() <= 1 << 24
+}
+
+/// Returns the indices of texts as unsigned numbers.
+fn places_in(places: &[i32], texts: &[String]) -> Result<Vec<u32>> {
+    let known = |&place: &i32| {
+        let place = u32::try_from(place).ok();
+        place.filter(|&place| (place as usize) < texts.len())
+    };
+    let known: Option<Vec<u32>> = places.iter().map(known).collect();
+    known.ok_or_else(|| ParquetError::General("a text is not in its list".to_owned()))
 }
 
 fn field(name: &str, values: &Values) -> Result<Type> {
@@ -164,6 +191,7 @@ fn field(name: &str, values: &Values) -> Result<Type> {
         .build()
 }
 
+/// Writes whole numbers, flags or long texts.
 fn write_column(
     column: &mut SerializedColumnWriter<'_>,
     values: &Values,
@@ -182,11 +210,9 @@ fn write_column(
         Ok(())
     }
     match values {
-        Values::F64(v) => {
-            let present: Vec<bool> = v[rows.clone()].iter().map(|x| !x.is_nan()).collect();
-            let numbers: Vec<f64> = v[rows].iter().copied().filter(|x| !x.is_nan()).collect();
-            put::<DoubleType>(column, &numbers, Some(&present))
-        }
+        Values::F64(_) => Err(ParquetError::General(
+            "real numbers are a chunk of their own".to_owned(),
+        )),
         Values::I64(v, present) if present.is_empty() => put::<Int64Type>(column, &v[rows], None),
         Values::I64(v, present) => {
             let pairs = v[rows.clone()].iter().zip(&present[rows.clone()]);
@@ -238,7 +264,7 @@ fn read(data: PyBackedBytes, wanted: &[String], filter: &Filter) -> Result<Vec<(
     }
     let filter: Vec<_> = filter
         .iter()
-        .map(|(name, texts)| Ok((place(name)?, texts)))
+        .map(|(name, texts)| Ok((place(name)?, texts.iter().collect::<HashSet<_>>())))
         .collect::<Result<_>>()?;
     for number in 0..file.num_row_groups() {
         let group = file.get_row_group(number)?;
@@ -309,6 +335,18 @@ impl Reading {
             && let Some((dictionary, codes)) = dictionary_codes(group, at, keep.len())?
         {
             places.extend(kept_places(dictionary, &codes, keep, texts, seen)?);
+            return Ok(());
+        }
+        if let Self::F64(out) = self
+            && let Some(numbers) = simple_reals(group, at, keep.len())?
+        {
+            out.extend(chosen(numbers, keep));
+            return Ok(());
+        }
+        if let Self::I32(out) = self
+            && let Some(numbers) = simple_wholes(group, at, keep.len())?
+        {
+            out.extend(chosen(numbers, keep).map(|number| number as i32));
             return Ok(());
         }
         let reader = group.get_column_reader(at)?;
@@ -408,7 +446,7 @@ fn kept_places(
 }
 
 fn damaged() -> ParquetError {
-    ParquetError::General("a page of texts is damaged".to_owned())
+    ParquetError::General("a page is damaged".to_owned())
 }
 
 /// Reads a column of texts as its dictionary and the code of each row. Returns `None` if the column
@@ -459,6 +497,65 @@ fn dictionary_codes(
         return Ok(None);
     }
     Ok(Some((dictionary, codes)))
+}
+
+/// Reads a column of real numbers, NaN for null. Returns `None` if the general reader is needed,
+/// which takes several times as long.
+fn simple_reals(group: &dyn RowGroupReader, at: usize, rows: usize) -> Result<Option<Vec<f64>>> {
+    let column = group.metadata().column(at);
+    let mut out = Vec::with_capacity(rows);
+    if column.column_descr().max_def_level() != 1 || column.column_descr().max_rep_level() != 0 {
+        return Ok(None);
+    }
+    for page in group.get_column_page_reader(at)? {
+        let Page::DataPage {
+            buf,
+            num_values,
+            encoding: encoding @ (Encoding::PLAIN | Encoding::BYTE_STREAM_SPLIT),
+            def_level_encoding: Encoding::RLE,
+            ..
+        } = page?
+        else {
+            return Ok(None);
+        };
+        let count = num_values as usize;
+        if count > rows - out.len() {
+            return Err(damaged());
+        }
+        let in_streams = encoding == Encoding::BYTE_STREAM_SPLIT;
+        read_reals(&buf, count, in_streams, &mut out).ok_or_else(damaged)?;
+    }
+    Ok((out.len() == rows).then_some(out))
+}
+
+/// Reads a column of differences without nulls, as [`simple_reals`] does.
+fn simple_wholes(group: &dyn RowGroupReader, at: usize, rows: usize) -> Result<Option<Vec<i64>>> {
+    let mut out = Vec::with_capacity(rows);
+    if group.metadata().column(at).column_descr().max_def_level() > 0 {
+        return Ok(None);
+    }
+    for page in group.get_column_page_reader(at)? {
+        let Page::DataPage {
+            buf,
+            num_values,
+            encoding: Encoding::DELTA_BINARY_PACKED,
+            ..
+        } = page?
+        else {
+            return Ok(None);
+        };
+        let count = num_values as usize;
+        if count > rows - out.len() {
+            return Err(damaged());
+        }
+        read_wholes(&buf, count, &mut out).ok_or_else(damaged)?;
+    }
+    Ok((out.len() == rows).then_some(out))
+}
+
+fn chosen<T>(values: Vec<T>, keep: &[bool]) -> impl Iterator<Item = T> {
+    let pairs = values.into_iter().zip(keep);
+    pairs.filter(|(_, keep)| **keep).map(|(value, _)| value)
 }
 
 /// Reads all rows of a column of a row group, None for null.

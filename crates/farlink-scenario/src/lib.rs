@@ -59,6 +59,7 @@ mod tcp;
 #[cfg(test)]
 mod tcp_pages;
 mod tcp_together;
+mod template;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -102,9 +103,10 @@ pub use quic::{QuicControl, QuicPages, QuicProgram, QuicService, QuicSpec};
 pub use quic_table::QuicTable;
 pub use spec::{DirectionTable, Fragments, LinkSpec, RouteSpec, Scenario};
 pub use tcp::TcpSpec;
+pub use template::{Template, expand_resolved};
 pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};
 pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec, XtpSpec};
-use tree::{At, Node, Step};
+use tree::{Node, Step};
 pub use units::{
     Factor, Frequency, Length, Probability, Rate, Scalar, Size, SizeLimit, Speed, SymbolRate, Time,
 };
@@ -137,30 +139,7 @@ pub fn load_with(
     overrides: &[(String, String)],
     read: &mut Reader<'_>,
 ) -> Result<Scenario, ScenarioError> {
-    let json = text.trim_start().starts_with('{');
-    let parsed = if json {
-        Node::from_json(text)
-    } else {
-        Node::from_toml(text)
-    };
-    let mut tree = parsed.map_err(|(at, fault)| ScenarioError::new(origin, &at, &fault))?;
-    // If `up` is absent, an override of `up` changes the copy of `down`. All other overrides must
-    // be applied before, because they may change `down`.
-    let (up, rest): (Vec<_>, Vec<_>) = overrides
-        .iter()
-        .partition(|(path, _)| path.contains(".up."));
-    let mut mirrored = false;
-    for (path, value) in rest.iter().chain(&up) {
-        if !mirrored && path.contains(".up.") {
-            tree.mirror_links();
-            mirrored = true;
-        }
-        tree.set(path, value).map_err(|fault| {
-            ScenarioError::new(origin, &At::Set(format!("{path}={value}").into()), &fault)
-        })?;
-    }
-    let scenario = files::inline(&mut tree, read).and_then(|()| whole(&mut tree, overrides));
-    scenario.map_err(|problem| ScenarioError::of(origin, &tree.locate(&problem.path), &problem))
+    Template::parse(text, origin)?.load_once(overrides, read)
 }
 
 /// Returns the JSON Schema of a scenario.

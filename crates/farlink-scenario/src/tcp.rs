@@ -107,7 +107,7 @@ impl TcpSpec {
     /// Returns the keys with segments shorter by `bytes`. If the segment length is set, the keys
     /// are unchanged.
     pub(super) fn with_shorter_segments(mut self, bytes: u32) -> Self {
-        let place = key::all().position(|key| key.name == "mss");
+        let place = key::place("mss");
         if bytes > 0
             && !self.has("mss")
             && let (Ok(base), Some(place)) = (self.base(), place)
@@ -120,8 +120,8 @@ impl TcpSpec {
 
     /// Iterates over the keys that are set, in the order of the table.
     fn written(&self) -> impl Iterator<Item = (&'static Key, Value)> {
-        let of = |(i, key)| self.keys.get(&i).map(|&value| (key, value));
-        key::all().enumerate().filter_map(of)
+        let of = |(&i, &value)| Some((key::at(i)?, value));
+        self.keys.iter().filter_map(of)
     }
 
     /// Returns whether the key `key` is set.
@@ -132,7 +132,7 @@ impl TcpSpec {
             "congestion" => self.congestion.is_some(),
             "control" => self.control.is_some(),
             "quic" => self.quic.is_some(),
-            _ => self.written().any(|(written, _)| written.name == key),
+            _ => key::place(key).is_some_and(|i| self.keys.contains_key(&i)),
         }
     }
 
@@ -141,7 +141,7 @@ impl TcpSpec {
         if self.keys.insert(i, value).is_none() {
             return Ok(());
         }
-        let name = key::all().nth(i).map_or("", |key| key.name);
+        let name = key::at(i).map_or("", |key| key.name);
         Err(E::custom(format!(
             "has {name} in the table resume and alone; write one of the two"
         )))
@@ -149,10 +149,7 @@ impl TcpSpec {
 
     /// Returns the value of the key `key`, if it is set.
     pub(super) fn value(&self, key: &str) -> Option<Value> {
-        let mut written = self.written();
-        written
-            .find(|(at, _)| at.name == key)
-            .map(|(_, value)| value)
+        self.keys.get(&key::place(key)?).copied()
     }
 
     /// Returns whether no key is set.
@@ -353,6 +350,12 @@ pub(super) fn names() -> &'static [&'static str] {
     })
 }
 
+/// Returns the place of a key in the table, and the key.
+fn placed(name: &str) -> Option<(usize, &'static Key)> {
+    let place = key::place(name)?;
+    Some((place, key::at(place)?))
+}
+
 struct Written;
 
 impl<'de> Visitor<'de> for Written {
@@ -373,8 +376,8 @@ impl<'de> Visitor<'de> for Written {
                 "quic" => spec.quic = Some(map.next_value()?),
                 "resume" => map.next_value_seed(ResumeTable(&mut spec))?,
                 name => {
-                    let place = key::all().enumerate().find(|(_, key)| key.name == name);
-                    let (i, key) = place.ok_or_else(|| A::Error::unknown_field(name, names()))?;
+                    let (i, key) =
+                        placed(name).ok_or_else(|| A::Error::unknown_field(name, names()))?;
                     let value = map.next_value_seed(value::Of(key.kind))?;
                     spec.insert(i, value)?;
                 }
@@ -419,8 +422,7 @@ impl<'de> Visitor<'de> for ResumeTable<'_> {
         while let Some(name) = map.next_key::<String>()? {
             is_empty = false;
             let flat = format!("resume_{name}");
-            let place = key::all().enumerate().find(|(_, key)| key.name == flat);
-            let (i, key) = place.ok_or_else(|| A::Error::unknown_field(&name, &RESUME))?;
+            let (i, key) = placed(&flat).ok_or_else(|| A::Error::unknown_field(&name, &RESUME))?;
             let value = map.next_value_seed(value::Of(key.kind))?;
             self.0.insert(i, value)?;
         }

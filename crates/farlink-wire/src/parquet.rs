@@ -258,8 +258,12 @@ fn indices_of<N: Whole>(numbers: &[N], entries: usize) -> (Encoded<u64>, Vec<usi
 /// Decodes the first `rows` numbers of a page that [`indices`] wrote, and appends them to `out`.
 /// Returns `None` if the page is damaged.
 pub fn read_indices(page: &[u8], rows: usize, out: &mut Vec<u32>) -> Option<()> {
-    let (&width, mut rest) = page.split_first()?;
-    let width = u32::from(width);
+    let (&width, rest) = page.split_first()?;
+    read_hybrid(rest, u32::from(width), rows, out)
+}
+
+/// Decodes the first `rows` numbers of `width` bits in the hybrid of RLE and bit packing.
+fn read_hybrid(mut rest: &[u8], width: u32, rows: usize, out: &mut Vec<u32>) -> Option<()> {
     let end = out.len().checked_add(rows)?;
     if width > 32 {
         return None;
@@ -285,6 +289,108 @@ pub fn read_indices(page: &[u8], rows: usize, out: &mut Vec<u32>) -> Option<()> 
         if count == 0 {
             return None;
         }
+    }
+    Some(())
+}
+
+/// Decodes the first `rows` real numbers of a page of an optional column, and appends them to
+/// `out`, NaN for a row without a value. The values are in streams of bytes as [`reals`] writes
+/// them, or one after another (PLAIN). Returns `None` if the page is damaged.
+pub fn read_reals(page: &[u8], rows: usize, in_streams: bool, out: &mut Vec<f64>) -> Option<()> {
+    let (length, rest) = page.split_first_chunk::<4>()?;
+    let (levels, values) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    let mut is_there = Vec::with_capacity(rows);
+    read_hybrid(levels, 1, rows, &mut is_there)?;
+    let count = is_there.iter().filter(|&&level| level > 0).count();
+    let values = values.get(..count.checked_mul(8)?)?;
+    let number = |at: usize| {
+        let byte = |i: usize| {
+            let place = if in_streams {
+                i * count + at
+            } else {
+                8 * at + i
+            };
+            u64::from(values[place]) << (8 * i)
+        };
+        f64::from_bits((0..8).fold(0, |bits, i| bits | byte(i)))
+    };
+    let mut next = 0;
+    for level in is_there {
+        if level > 0 {
+            out.push(number(next));
+            next += 1;
+        } else {
+            out.push(f64::NAN);
+        }
+    }
+    Some(())
+}
+
+/// Decodes the first `rows` numbers of a page of a required column that [`wholes`] wrote, and
+/// appends them to `out`. Returns `None` if the page is damaged.
+pub fn read_wholes(mut page: &[u8], rows: usize, out: &mut Vec<i64>) -> Option<()> {
+    let block = usize::try_from(read_varint(&mut page)?).ok()?;
+    let parts = usize::try_from(read_varint(&mut page)?).ok()?;
+    let count = usize::try_from(read_varint(&mut page)?).ok()?;
+    let mut last = read_zigzag(&mut page)?;
+    // A block has a multiple of 128 numbers, and each of its parts a multiple of 32.
+    let part = block.checked_div(parts).filter(|part| part % 32 == 0)?;
+    if count < rows || part == 0 {
+        return None;
+    }
+    if rows == 0 {
+        return Some(());
+    }
+    let end = out.len().checked_add(rows)?;
+    out.push(last);
+    while out.len() < end {
+        let least = read_zigzag(&mut page)?;
+        let (widths, mut rest) = page.split_at_checked(parts)?;
+        for &width in widths {
+            let left = end - out.len();
+            if left == 0 {
+                break;
+            }
+            let length = part.checked_mul(width.into())?.div_ceil(8);
+            let (bytes, behind) = rest.split_at_checked(length)?;
+            rest = behind;
+            let mut push = |above: u64| {
+                let above = above.cast_signed();
+                last = last.wrapping_add(least).wrapping_add(above);
+                out.push(last);
+            };
+            if width == 0 {
+                (0..left.min(part)).for_each(|_| push(0));
+            } else {
+                unpack_each(bytes, width.into(), left.min(part), &mut push)?;
+            }
+        }
+        page = rest;
+    }
+    Some(())
+}
+
+/// Reads a number of [`zigzag`].
+fn read_zigzag(rest: &mut &[u8]) -> Option<i64> {
+    let number = read_varint(rest)?;
+    Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
+}
+
+/// Calls `push` with `count` numbers of `width` bits without gaps.
+fn unpack_each(bytes: &[u8], width: u32, count: usize, push: &mut impl FnMut(u64)) -> Option<()> {
+    if width > 64 {
+        return None;
+    }
+    let (mut held, mut known) = (0_u128, 0);
+    let mut bytes = bytes.iter();
+    for _ in 0..count {
+        while known < width {
+            held |= u128::from(*bytes.next()?) << known;
+            known += 8;
+        }
+        push((held & ((1 << width) - 1)) as u64);
+        held >>= width;
+        known -= width;
     }
     Some(())
 }
@@ -654,6 +760,54 @@ mod tests {
         let mut out = Vec::new();
         read_indices(&[0, 6], 3, &mut out).unwrap();
         assert_eq!(out, [0, 0, 0]);
+    }
+
+    #[test]
+    fn numbers_are_decoded_as_they_were_encoded() {
+        for numbers in sequences() {
+            let encoded = wholes(Numbers::U64(&numbers), None);
+            let expected: Vec<i64> = numbers.iter().map(|n| n.cast_signed()).collect();
+            for rows in [numbers.len(), numbers.len() / 2, 0] {
+                let mut read = vec![7];
+                read_wholes(&encoded.page, rows, &mut read).unwrap();
+                assert_eq!(read[1..], expected[..rows]);
+            }
+            for length in 0..encoded.page.len() {
+                read_wholes(&encoded.page[..length], numbers.len(), &mut Vec::new());
+            }
+            let more = read_wholes(&encoded.page, numbers.len() + 1, &mut Vec::new());
+            assert_eq!(more, None);
+            let reals_of: Vec<f64> = numbers.iter().map(|&n| n as f64 / 3.0).collect();
+            check_reals(&reals_of);
+            let holes = reals_of.iter().enumerate();
+            let holes = holes.map(|(i, &x)| if i % 3 == 1 { f64::NAN } else { x });
+            check_reals(&holes.collect::<Vec<_>>());
+        }
+        for page in [[0; 4], [0x80, 0, 4, 0], [0x80, 1, 200, 1], [16, 1, 2, 0]] {
+            assert_eq!(read_wholes(&page, 2, &mut Vec::new()), None);
+        }
+        // Three parts of 32 bits in a block of 96 numbers.
+        assert_eq!(read_wholes(&[96, 3, 1, 6], 1, &mut Vec::new()), Some(()));
+    }
+
+    fn check_reals(numbers: &[f64]) {
+        let page = reals(numbers).page;
+        let bits = |numbers: &[f64]| numbers.iter().map(|n| n.to_bits()).collect::<Vec<_>>();
+        let mut read = Vec::new();
+        read_reals(&page, numbers.len(), true, &mut read).unwrap();
+        assert_eq!(bits(&read), bits(numbers));
+        for length in 0..page.len() {
+            let part = read_reals(&page[..length], numbers.len(), true, &mut Vec::new());
+            assert!(part.is_none() || numbers.is_empty(), "{length}");
+        }
+        // The same numbers one after another.
+        let length = u32::from_le_bytes(page[..4].try_into().unwrap()) as usize;
+        let mut plain = page[..4 + length].to_vec();
+        let there = numbers.iter().filter(|number| !number.is_nan());
+        plain.extend(there.flat_map(|number| number.to_le_bytes()));
+        let mut read = Vec::new();
+        read_reals(&plain, numbers.len(), false, &mut read).unwrap();
+        assert_eq!(bits(&read), bits(numbers));
     }
 
     #[test]

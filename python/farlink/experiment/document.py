@@ -87,10 +87,16 @@ def _changes(a: Any, b: Any, path: _Path = ()) -> Iterator[list[Any]]:  # noqa: 
                 yield [[*path, key]]
             elif key not in a:
                 yield [[*path, key], b[key]]
-            else:
+            elif not _is_equal_leaf(a[key], b[key]):
                 yield from _changes(a[key], b[key], (*path, key))
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         for place, (left, right) in enumerate(zip(a, b, strict=True)):
-            yield from _changes(left, right, (*path, place))
+            if not _is_equal_leaf(left, right):
+                yield from _changes(left, right, (*path, place))
     elif a != b or type(a) is not type(b):
         yield [list(path), b]
+
+
+def _is_equal_leaf(a: object, b: object) -> bool:
+    """Return whether both are the same text, number or flag; most values of two points are."""
+    return type(a) is type(b) and not isinstance(a, dict | list) and a == b

@@ -3,7 +3,6 @@
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -283,34 +282,21 @@ def _points(
 def _resolved(
     where: source.Source, values: Sequence[Mapping[str, Any]], seed: int | None
 ) -> Iterator[str | ScenarioError]:
-    """Yield the resolved scenario of each point, or its error.
-
-    The engine resolves without the GIL, so threads share the points of a large sweep.
-    """
-
-    def resolve(own: Mapping[str, Any]) -> str | ScenarioError:
-        sets = dict(own)
-        tcp = sets.pop("tcp", None)
-        try:
-            names = None if tcp is None else [tcp]
-            texts = where.resolve(names, source.changes(sets, seed))
-        except ScenarioError as error:
-            return error
-        return next(iter(texts.values()))
-
-    # A class in a file is imported, which one thread does.
-    names = [own.get("tcp", "") for own in values]
-    plain = all(isinstance(name, str) and ":" not in name for name in names)
+    """Yield the resolved scenario of each point, or its error; all processors share the points."""
     threads = os.cpu_count() or 1
-    if len(values) < plancache.LEAST or threads < 2 or not plain:
-        yield from map(resolve, values)
-        return
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="farlink")
-    try:
-        for first in range(0, len(values), _AHEAD):
-            yield from pool.map(resolve, values[first : first + _AHEAD])
-    finally:
-        pool.shutdown(cancel_futures=True)
+    for first in range(0, len(values), _AHEAD):
+        results: list[str | ScenarioError] = []
+        usable = []
+        for own in values[first : first + _AHEAD]:
+            sets = dict(own)
+            tcp = sets.pop("tcp", None)
+            try:
+                usable.append((tcp, source.changes(sets, seed)))
+                results.append("")
+            except ScenarioError as error:
+                results.append(error)
+        texts = iter(source.resolve_many(where, usable, threads))
+        yield from (item or next(texts) for item in results)
 
 
 def _sets(common: Mapping[str, Any], combination: Combination) -> dict[str, Any]:

@@ -156,17 +156,22 @@ class Store:
         Reads all measures, or only `measures` and the columns needed for sums over flows.
         """
         wanted = set(keys)
-        filters: dict[str, set[str]] = {"point": wanted}
+        filters: dict[str, set[str]] = {}
         if measures is not None:
             names = {measure.rpartition(".")[2] for measure in measures}
             filters["measure"] = names | set(OF_DATAGRAMS)
+
+        def read(name: str, part: Content) -> table.Rows:
+            # A part of wanted points alone need not be filtered by point.
+            own = {} if wanted.issuperset(part.covers) else {"point": wanted & part.covers.keys()}
+            return damage.read(self.path / name, filters | own)
 
         def attempt() -> list[Numbers]:
             snapshot = self._read_snapshot()
             twice = repeated(snapshot.parts)
             try:
                 rows = [
-                    table.without(damage.read(self.path / name, filters), twice.get(name, {}))
+                    table.without(read(name, part), twice.get(name, {}))
                     for name, part in snapshot.parts.items()
                     if not wanted.isdisjoint(part.covers)
                 ]

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,10 @@ __all__ = [
 
 _GROUP = 1 << 17
 """Rows of a Parquet row group above which a new measure starts a new group."""
+
+
+_AT_ONCE = 1 << 20
+"""Number of rows that are compared at a time."""
 
 
 class BrokenRowsError(ValueError):
@@ -192,33 +195,58 @@ def to_numbers(rows: Rows, covered: Mapping[str, Ranges]) -> list[Numbers]:
     """
     if not len(rows):
         return []
-    named = (rows.scope, rows.name, rows.measure)
     ranks = [_ranks(item) for item in (rows.name, rows.scope, rows.measure, rows.point)]
     order = np.lexsort([rows.run, *ranks])
     points = rows.point.codes[order]
-    starts = [0, *(np.flatnonzero(np.diff(points)) + 1).tolist(), len(order)]
-    codes = [item.codes for item in named]
+    starts = np.array([0, *(np.flatnonzero(np.diff(points)) + 1).tolist()])
+    counts = np.diff(np.append(starts, len(order))).tolist()
+    keys = [rows.point.texts[code] for code in points[starts].tolist()]
+    # Points with equally many rows and the same runs are matrices of one shape.
+    alike: dict[tuple[int, tuple[tuple[int, int], ...]], list[int]] = {}
+    for place, (key, count) in enumerate(zip(keys, counts, strict=True)):
+        alike.setdefault((count, tuple(covered.get(key, Ranges()))), []).append(place)
+    entries: list[Numbers | None] = [None] * len(keys)
+    for (count, ranges), places in alike.items():
+        runs = np.array([number for low, past in ranges for number in range(low, past)], np.int64)
+        columns = count // max(len(runs), 1)
+        if not columns or columns * len(runs) != count:
+            raise BrokenRowsError(keys[places[0]])
+        shape = (-1, columns, len(runs))
+        step = max(1, _AT_ONCE // count)
+        for first in range(0, len(places), step):
+            chosen = places[first : first + step]
+            part = order[starts[chosen][:, None] + np.arange(count)].reshape(shape)
+            names = [keys[place] for place in chosen]
+            for place, entry in zip(chosen, _matrices(rows, part, names, runs), strict=True):
+                entries[place] = entry
+    return [entry for entry in entries if entry is not None]
+
+
+def _matrices(
+    rows: Rows, part: "NDArray[np.intp]", keys: Sequence[str], runs: "NDArray[np.int64]"
+) -> list[Numbers]:
+    """Return the numbers of some points; `part` has the places of their rows, by column and run.
+
+    Raises
+    ------
+    BrokenRowsError
+        If a point lacks a row for a run and column, or has more than one.
+    """
+    codes = np.stack([item.codes[part] for item in (rows.scope, rows.name, rows.measure)], axis=-1)
+    fits = (rows.run[part] == runs).all(axis=(1, 2))
+    fits &= (codes == codes[:, :, :1]).all(axis=(1, 2, 3))
+    if not fits.all():
+        raise BrokenRowsError(keys[int(np.argmin(fits))])
     layouts: dict[bytes, Layout] = {}
     entries = []
-    for start, end in pairwise(starts):
-        part = order[start:end]
-        key = rows.point.texts[int(points[start])]
-        ranges = covered.get(key, Ranges())
-        runs = np.array([number for low, past in ranges for number in range(low, past)], np.int64)
-        columns = len(part) // max(len(runs), 1)
-        # Each run has one row per column, so the values form a matrix.
-        if not columns or not np.array_equal(rows.run[part], np.tile(runs, columns)):
-            raise BrokenRowsError(key)
-        first = part[:: len(runs)]
-        if any(not np.array_equal(code[part], np.repeat(code[first], len(runs))) for code in codes):
-            raise BrokenRowsError(key)
-        places = np.stack([code[first] for code in codes], axis=1)
-        layout = layouts.get(places.tobytes())
-        if layout is None:
-            scope, name, measure = (item.texts for item in named)
-            layout = tuple((scope[a], name[b], measure[c]) for a, b, c in places.tolist())
-            layouts[places.tobytes()] = layout
-        entries.append(Numbers(key, layout, runs, rows.value[part].reshape(-1, len(runs)).T))
+    for key, values, described in zip(keys, rows.value[part], codes[:, :, 0], strict=True):
+        known = described.tobytes()
+        if known not in layouts:
+            layouts[known] = tuple(
+                (rows.scope.texts[a], rows.name.texts[b], rows.measure.texts[c])
+                for a, b, c in described.tolist()
+            )
+        entries.append(Numbers(key, layouts[known], runs, values.T))
     return entries
 
 

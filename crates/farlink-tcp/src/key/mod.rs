@@ -26,6 +26,7 @@ use crate::config::{
     ByteCounting, Config, EcnEcho, EcnMode, PrrBound, Recovery, RtoAlgorithm, Undo,
 };
 use crate::congestion::{self, Input, uses_input};
+use std::sync::OnceLock;
 
 /// Keys by subject, in the order in which they are set and printed.
 pub static SUBJECTS: [(&str, &[Key]); 7] = [
@@ -45,7 +46,36 @@ pub fn all() -> impl Iterator<Item = &'static Key> {
 
 /// Returns the key with this name.
 pub fn lookup(name: &str) -> Option<&'static Key> {
-    all().find(|key| key.name == name)
+    place(name).and_then(at)
+}
+
+/// Returns the key at this place of [`all`].
+pub fn at(place: usize) -> Option<&'static Key> {
+    index().keys.get(place).copied()
+}
+
+/// Returns the place of a key in [`all`].
+pub fn place(name: &str) -> Option<usize> {
+    let Index { keys, by_name } = index();
+    let found = by_name.binary_search_by_key(&name, |&place| keys[place].name);
+    found.ok().map(|found| by_name[found])
+}
+
+/// Keys by place and by name, because a sweep looks up each key of ten thousand scenarios.
+struct Index {
+    keys: Vec<&'static Key>,
+    /// Places in the order of the keys' names.
+    by_name: Vec<usize>,
+}
+
+fn index() -> &'static Index {
+    static INDEX: OnceLock<Index> = OnceLock::new();
+    INDEX.get_or_init(|| {
+        let keys: Vec<_> = all().collect();
+        let mut by_name: Vec<usize> = (0..keys.len()).collect();
+        by_name.sort_unstable_by_key(|&place| keys[place].name);
+        Index { keys, by_name }
+    })
 }
 
 /// Switches off a row's or profile's settings that no longer work because keys chose another
@@ -106,11 +136,14 @@ mod tests {
     fn key_names_are_unique_and_docs_end_with_a_period() {
         let names: BTreeSet<_> = all().map(|key| key.name).collect();
         assert_eq!(names.len(), all().count());
-        for key in all() {
+        for (i, key) in all().enumerate() {
             assert!(key.doc.trim_end().ends_with('.'), "{}", key.name);
             assert!(std::ptr::eq(lookup(key.name).unwrap(), key));
+            assert_eq!(place(key.name), Some(i));
+            assert!(std::ptr::eq(at(i).unwrap(), key));
         }
         assert!(lookup("variant").is_none());
+        assert!(at(all().count()).is_none());
     }
 
     /// For each row and key: the value is within the range, and setting it again changes nothing.
