@@ -76,6 +76,8 @@ struct Rows<T> {
     /// Set if the table is wanted; rows of others are dropped.
     is_wanted: bool,
     list: Vec<T>,
+    /// Latest time of the rows (ns). A drain need not read all of them again to know it.
+    latest: u64,
 }
 
 impl<T> Default for Rows<T> {
@@ -83,14 +85,19 @@ impl<T> Default for Rows<T> {
         Self {
             is_wanted: true,
             list: Vec::new(),
+            latest: 0,
         }
     }
 }
 
-impl<T> Rows<T> {
+impl<T: Row> Rows<T> {
     #[inline]
     fn push(&mut self, row: T) {
         if self.is_wanted {
+            let time = row.time().as_nanos();
+            if time > self.latest {
+                self.latest = time;
+            }
             self.list.push(row);
         }
     }

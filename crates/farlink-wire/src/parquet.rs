@@ -413,7 +413,7 @@ fn unpack(bytes: &[u8], width: u32, count: usize, out: &mut Vec<u32>) -> Option<
 
 fn read_varint(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
-    for shift in (0..63).step_by(7) {
+    for shift in (0..64).step_by(7) {
         let (&byte, behind) = rest.split_first()?;
         *rest = behind;
         number |= u64::from(byte & 0x7f) << shift;

@@ -63,16 +63,17 @@ impl<T: Row> Rows<T> {
         if !self.has(piece) {
             return Ok(());
         }
-        let is_finished = |row: &T| row.time() < time;
-        let finished =
-            if self.list.last().is_some_and(is_finished) && self.list.iter().all(is_finished) {
-                let next = Vec::with_capacity(self.list.capacity());
-                std::mem::replace(&mut self.list, next)
-            } else {
-                let finished = self.list.iter().copied().filter(is_finished).collect();
-                self.list.retain(|row| !is_finished(row));
-                finished
-            };
+        let finished = if self.latest < time.as_nanos() {
+            self.latest = 0;
+            let next = Vec::with_capacity(self.list.capacity());
+            std::mem::replace(&mut self.list, next)
+        } else {
+            let is_finished = |row: &T| row.time() < time;
+            let finished = self.list.iter().copied().filter(is_finished).collect();
+            // The latest row stays.
+            self.list.retain(|row| !is_finished(row));
+            finished
+        };
         sink(Piece::of(finished, ties))
     }
 }

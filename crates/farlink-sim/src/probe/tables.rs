@@ -243,7 +243,10 @@ fn quantity_names() -> Vec<&'static str> {
 /// Returns the number of a quantity in traces. Only an added algorithm needs the registry.
 pub(crate) fn quantity_number(name: &str) -> u8 {
     let same = |other: &&str| *other == name;
-    let own = QUANTITIES.iter().position(same);
+    // Most names are those of the table itself, which need no comparison of texts.
+    let is_it = |other: &&str| std::ptr::eq(*other, name);
+    let own = QUANTITIES.iter().position(is_it);
+    let own = own.or_else(|| QUANTITIES.iter().position(same));
     let number = own.or_else(|| quantity_names().iter().position(same));
     number
         .and_then(|n| u8::try_from(n).ok())
