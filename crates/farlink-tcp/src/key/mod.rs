@@ -57,8 +57,8 @@ pub fn at(place: usize) -> Option<&'static Key> {
 /// Returns the place of a key in [`all`].
 pub fn place(name: &str) -> Option<usize> {
     let Index { keys, by_name } = index();
-    let found = by_name.binary_search_by_key(&name, |&place| keys[place].name);
-    found.ok().map(|found| by_name[found])
+    let rank = by_name.binary_search_by_key(&name, |&place| keys[place].name);
+    rank.ok().map(|rank| by_name[rank])
 }
 
 /// Keys by place and by name, because a sweep looks up each key of ten thousand scenarios.
