@@ -2,10 +2,11 @@
 //! bytes.
 
 use super::crossing::{Crossing, Ends};
-use farlink_tcp::{IpVersion, Segment};
+use farlink_tcp::{Body, Instant, IpVersion, Segment};
 use farlink_wire::classify::AckHeader;
 use farlink_wire::id::{FlowId, NodeId};
-use farlink_wire::packet::{HOST_TTL, Ip, Packet, Payload, Raw};
+use farlink_wire::packet::{Datagram, HOST_TTL, Ip, Packet, Payload, Raw};
+use farlink_wire::xtp::Pdu;
 use farlink_wire::{Addresses, IpFields, MAX_OPTIONS_LEN, WireError};
 
 /// Packet that crosses a node. Its headers are decoded when they are read.
@@ -53,6 +54,22 @@ impl<'a> View<'a> {
                 .map(|(_, whole)| whole),
             _ => Some(segment),
         }
+    }
+
+    /// Returns the XTP packet of a datagram with its ports, unless it is damaged or a fragment.
+    pub fn pdu(&self) -> Option<(u16, u16, &Pdu)> {
+        match &self.packet.payload {
+            Payload::Udp(datagram) if is_whole(self.packet) => {
+                let pdu = datagram.xtp.as_deref()?;
+                Some((datagram.src_port, datagram.dst_port, pdu))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns whether the packet is a datagram of a simulated transport.
+    pub fn is_datagram(&self) -> bool {
+        matches!(self.packet.payload, Payload::Udp(_))
     }
 
     /// Returns the ACK of the TCP header; `None` without one, and for SYNs.
@@ -227,6 +244,26 @@ impl Path {
     /// Fails in the cases of [`Self::packet`].
     pub fn packet_to_cut(self, segment: Segment, ident: u16) -> Result<Packet, WireError> {
         self.form(segment, Some(ident))
+    }
+
+    /// Builds a datagram with an XTP packet on this path, with its source and destination port.
+    pub fn datagram(self, ports: (u16, u16), pdu: Pdu, now: Instant, ident: u16) -> Packet {
+        let datagram = Datagram {
+            src_port: ports.0,
+            dst_port: ports.1,
+            number: ident.into(),
+            sent_at: now,
+            body: Body::of_len(pdu.wire_len()),
+            xtp: Some(Box::new(pdu)),
+            ..Datagram::default()
+        };
+        Packet {
+            flow: self.flow,
+            from_opener: self.from_opener,
+            ident,
+            ip: Ip::new(self.version, false),
+            ..Packet::new(self.src, self.dst, Payload::Udp(datagram))
+        }
     }
 
     fn form(self, segment: Segment, ident: Option<u16>) -> Result<Packet, WireError> {

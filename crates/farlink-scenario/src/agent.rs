@@ -16,6 +16,7 @@ use super::table::table;
 use super::tcp::TcpSpec;
 use super::tree::Step;
 use super::units::{Rate, Size, Time};
+use super::xtp_half::XtpHalfSpec;
 
 table! {
     /// An agent at a router. Every packet that crosses the router passes the agent.
@@ -99,6 +100,9 @@ table! {
         /// TCP of the half on the side of the satellite link that `wireless` names. The default
         /// variant is "hybla", or the profile's default if the profile has no Hybla.
         satellite_tcp?: TcpSpec, of [Pep, Pepsal];
+        /// XTP instead of TCP between this proxy and one at the other end of the satellite link.
+        /// Simulated only; `open` must be "early".
+        satellite_xtp?: XtpHalfSpec, of [Pep];
         /// Time at which the agent answers the SYN of an end.
         open?: OpenName = OpenName::Early, of [Split, Pep, Pepsal];
         /// Most forwarded and unacknowledged bytes of a direction. At this limit a split connection
@@ -351,6 +355,30 @@ impl AgentSpec {
         Ok(())
     }
 
+    /// Checks the half over XTP against the other keys.
+    fn check_xtp(&self) -> Result<(), Problem> {
+        let Some(xtp) = &self.satellite_xtp else {
+            return Ok(());
+        };
+        xtp.check()
+            .map_err(|problem| problem.within("satellite_xtp"))?;
+        if self.satellite_tcp.is_some() {
+            let message = "would be ignored beside satellite_xtp; remove one of the two";
+            return Err(fault("satellite_tcp", message));
+        }
+        if self.open() == OpenName::Through {
+            let message = "= \"through\" is not possible with satellite_xtp, which has no answer to \
+                           the opening; write open = \"early\"";
+            return Err(fault("open", message));
+        }
+        Ok(())
+    }
+
+    /// Returns the parameters of the half over XTP, if the agent has one.
+    pub fn xtp(&self) -> Option<farlink_xtp::Config> {
+        self.satellite_xtp.as_ref().map(XtpHalfSpec::config)
+    }
+
     fn check_switches(&self) -> Result<(), Problem> {
         let mut before = None;
         for (number, at) in self.switch_at.iter().flatten().enumerate() {
@@ -408,6 +436,7 @@ impl AgentSpec {
             return Err(fault("wireless", message));
         };
         self.check_keys()?;
+        self.check_xtp()?;
         self.check_switches()?;
         if self.handoff != Some(AgentHandoff::Transfer) {
             let given = [
@@ -521,12 +550,47 @@ const SENDER_NEEDS: [SenderNeed; 4] = [
     ),
 ];
 
+/// Checks that each proxy with a half over XTP has such a proxy at the other end of its link.
+fn check_pairs(agents: &[ExpandedAgent]) -> Result<(), Problem> {
+    for (number, agent) in agents.iter().enumerate() {
+        let Some(xtp) = &agent.spec.satellite_xtp else {
+            continue;
+        };
+        let at = |message: String| {
+            let path = ["agents".into(), number.into(), Step::from("satellite_xtp")];
+            Err(Problem::new(path, message))
+        };
+        let link = &agent.spec.wireless;
+        let other = agents.iter().find(|other| {
+            other.wireless == agent.wireless
+                && other.at != agent.at
+                && other.spec.satellite_xtp.is_some()
+        });
+        let Some(other) = other.and_then(|other| other.spec.satellite_xtp.as_ref()) else {
+            return at(format!(
+                "needs a proxy with satellite_xtp at the other end of link {link:?}, too; write \
+                 [[agents]] there with kind = \"pep\" and wireless = {link:?}"
+            ));
+        };
+        if other.packet() != xtp.packet() {
+            return at(format!(
+                "has packet = \"{}\", and the proxy at the other end of link {link:?} \"{}\"; write \
+                 the same",
+                xtp.packet(),
+                other.packet()
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Checks that senders support the agents, and that each sender that needs notices has an agent
 /// that sends them.
 pub(super) fn check<'a>(
     agents: &[ExpandedAgent],
     flows: impl Iterator<Item = (usize, &'a ExpandedFlow)> + Clone,
 ) -> Result<(), Problem> {
+    check_pairs(agents)?;
     // In place of TCP, QUIC may cross agents that are of no use to it.
     let quic = flows
         .clone()

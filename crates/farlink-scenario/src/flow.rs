@@ -18,9 +18,9 @@ use farlink_tcp::{Interval, IpVersion};
 /// Maximum number of bytes of one request.
 pub(super) const MAX_BYTES: Size = Size(1 << 50);
 /// Maximum number of pages, files or objects.
-const MAX_COUNT: u64 = 1_000_000;
+pub(super) const MAX_COUNT: u64 = 1_000_000;
 /// Maximum rate of a source in bit/s.
-const MAX_RATE: Rate = Rate(1_000_000_000_000);
+pub(super) const MAX_RATE: Rate = Rate(1_000_000_000_000);
 
 table! {
     /// An application's data over TCP connections or in UDP datagrams. With `count`, several such

@@ -67,6 +67,7 @@ mod traffic;
 mod tree;
 mod units;
 mod value;
+mod xtp_half;
 
 use serde::Deserialize;
 
@@ -110,6 +111,7 @@ use tree::{Node, Step};
 pub use units::{
     Factor, Frequency, Length, Probability, Rate, Scalar, Size, SizeLimit, Speed, SymbolRate, Time,
 };
+pub use xtp_half::XtpHalfSpec;
 
 /// Reads and checks a scenario, and fills in defaults that depend on other keys.
 ///

@@ -97,6 +97,11 @@ const SECTIONS: &[(&str, &str, &str)] = &[
         "Kinds and their use: `docs/agents.md`.",
     ),
     (
+        "`satellite_xtp = { ... }` of an agent",
+        "XtpHalfSpec",
+        "Proxies with XTP between them: `docs/agents/pep.md`.",
+    ),
+    (
         "`[[handoffs]]`",
         "HandoffSpec",
         "Effect of a handoff: `docs/agents/handoff.md`.",

@@ -6,7 +6,7 @@ use crate::Monitor;
 use crate::build::{channel_to_end, link_config, network, nodes};
 use crate::metrics::{self, Scope};
 use crate::monitor::RunError;
-use crate::run::{agents_json, handoffs_json, headers_can_say};
+use crate::run::{agents_have_contents, agents_json, handoffs_json, headers_can_say};
 use crate::scenario::{DirectionSpec, Expanded, QueueSpec};
 use crate::world::Balance;
 use crate::world::{World, taps};
@@ -107,6 +107,7 @@ impl Live {
     /// Fails if the scenario cannot be built.
     pub fn new(scenario: &Expanded, run: u64) -> Result<Self, RunError> {
         headers_can_say(scenario, "emulated")?;
+        agents_have_contents(scenario)?;
         let (scenario, bounded) = bounded(scenario);
         let unwatched = Monitor::default();
         let mut world = network(&scenario, run, &unwatched)?;

@@ -222,6 +222,19 @@ pub(crate) fn each<T: Send + Sync>(
     (kept, None)
 }
 
+/// Returns an error if an agent has a half over XTP, whose packets have no contents of real data.
+pub(crate) fn agents_have_contents(scenario: &Expanded) -> Result<(), RunError> {
+    for (number, agent) in scenario.agents.iter().enumerate() {
+        if agent.spec.satellite_xtp.is_some() {
+            return Err(RunError::Build(format!(
+                "agents[{number}].satellite_xtp is simulated and cannot be emulated, because its \
+                 packets carry no real data; write satellite_tcp"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Returns an error if a link has `fragments = "wong1998"`, whose packets no IPv4 header describes.
 /// `what` is the participle in the message.
 pub(crate) fn headers_can_say(scenario: &Expanded, what: &str) -> Result<(), RunError> {

@@ -59,6 +59,7 @@ mod westwood_hybla;
 mod wireless;
 mod wong1998;
 mod xtp;
+mod xtp_proxy;
 
 /// With `autotests = false`, Cargo does not look for files here, so a file without a `mod` would
 /// never run.

@@ -19,6 +19,7 @@ const VERSION: u8 = 1 << 5;
 const SREQ: u32 = 0x4000;
 const WCLOSE: u32 = 0x0800;
 const EOM: u32 = 0x0400;
+const END: u32 = 0x0200;
 /// Bit of the key that is set in packets from the end that did not open the association.
 const RETURN_KEY: u64 = 1 << 63;
 
@@ -34,6 +35,8 @@ pub struct Pdu {
     pub sreq: bool,
     /// Number of the last request for a status report.
     pub sync: u32,
+    /// Set if the packet ends the association at once.
+    pub end: bool,
     /// Content of the packet.
     pub content: Content,
 }
@@ -103,7 +106,7 @@ impl Pdu {
             ),
             Content::Control(status) => (if status.spans.is_empty() { 1 } else { 3 }, 0, 0),
         };
-        let options = options | if self.sreq { SREQ } else { 0 };
+        let options = options | if self.sreq { SREQ } else { 0 } | if self.end { END } else { 0 };
         let back = matches!(&self.content, Content::Control(status) if status.alloc > 0);
         let key = self.key | if back { RETURN_KEY } else { 0 };
         let mut out = Vec::with_capacity(self.wire_len() as usize);

@@ -5,6 +5,8 @@
 //! agent is transparent to them. An acknowledgment means only that the agent has the data.
 
 mod relay;
+mod transport;
+mod xtp;
 
 use super::connections::Limits;
 use super::crossing::{Crossing, Ends};
@@ -35,6 +37,8 @@ pub struct Settings {
     /// Limits on connections. A connection idle for `limits.idle` is removed to make room for a new
     /// one.
     pub limits: Limits,
+    /// Parameters of the halves towards the wireless side if they are XTP.
+    pub xtp: Option<farlink_xtp::Config>,
 }
 
 impl Settings {
@@ -75,6 +79,8 @@ type Transferred = Vec<(Ends, Box<Relay>)>;
 #[derive(Debug)]
 enum Passing {
     Up(Arrived),
+    /// XTP packet from the satellite.
+    Datagram(Box<xtp::ArrivedPdu>),
     Down(Made),
 }
 
@@ -159,6 +165,8 @@ impl Split {
                 path,
                 syn: segment,
                 early,
+                xtp: self.settings.xtp.filter(|_| from == 1),
+                key: 1 << 48 | u64::from(number(ends, now).0),
             };
             let relay = Relay::open(&self.settings, opening, now);
             self.relays.insert(ends, Box::new(relay));
@@ -259,6 +267,9 @@ impl Agent for Split {
         out: &mut Out,
     ) -> Verdict {
         let from = usize::from(crossing == Crossing::ToWireless);
+        if self.settings.xtp.is_some() && crossing == Crossing::FromWireless {
+            return self.on_datagram(now, view, out);
+        }
         let Some(ends) = view.ends(crossing) else {
             self.count.fragments += u64::from(view.is_fragment());
             return Verdict::Forward;
@@ -303,6 +314,7 @@ impl Agent for Split {
         {
             match passing {
                 Passing::Down((packet, why)) => out.inject_because(packet, why),
+                Passing::Datagram(arrived) => self.arrive_pdu(now, &arrived, out),
                 Passing::Up(arrived) => {
                     let (path, segment) = (arrived.path, arrived.segment.clone());
                     if !self.arrive(now, arrived, out) {

@@ -3,10 +3,13 @@
 use super::super::middlebox::{Act, Note, Out};
 use super::super::view::Path;
 use super::Settings;
+use super::transport::{Satellite, Transport};
 use farlink_tcp::{
     CloseReason, Connection, Event, Flags, Instant, Reason, Segment, Seq, State, Stats, reset_for,
 };
 use farlink_wire::packet::Packet;
+use farlink_wire::xtp::{Content, Pdu};
+use farlink_xtp::{Association, Config};
 
 /// Split connection; half 0 is that of the end on the wireless side.
 #[derive(Debug)]
@@ -44,7 +47,7 @@ pub(super) type Made = (Packet, (Reason, bool));
 /// Half of a split connection.
 #[derive(Debug)]
 struct Half {
-    connection: Connection,
+    connection: Transport,
     /// Path to the end host of this half, with the other end as source.
     path: Path,
     /// Set if this half's host has sent its FIN.
@@ -80,6 +83,9 @@ pub(super) struct Opening {
     pub(super) syn: Segment,
     /// Initial sequence number of the half that answers early.
     pub(super) early: Option<Seq>,
+    /// Parameters of the other half if it is XTP, and the number of its association.
+    pub(super) xtp: Option<Config>,
+    pub(super) key: u64,
 }
 
 impl Relay {
@@ -91,27 +97,76 @@ impl Relay {
             path,
             syn,
             early,
+            ..
         } = opening;
         let tcp = |half| settings.tcp_over(path.version(), half);
         let isn = early.unwrap_or_default();
         let mut answers = Connection::listen(tcp(from), syn.dst_port, isn);
-        let asks = Connection::open(tcp(1 - from), syn.src_port, syn.dst_port, syn.seq);
+        let (near, far, key) = (syn.src_port, syn.dst_port, opening.key);
+        let asks = if let Some(config) = opening.xtp {
+            let buffer = tcp(1 - from).send_buffer;
+            Transport::Xtp(Box::new(Satellite {
+                association: Association::new(&config, true, key, buffer, now),
+                ports: (near, far),
+                packet: config.packet,
+                wakes: None,
+            }))
+        } else {
+            Transport::Tcp(Connection::open(tcp(1 - from), near, far, syn.seq))
+        };
         let (mut unanswered, first) = (None, syn.seq);
         if early.is_some() {
             answers.on_segment(now, &syn);
         } else {
             unanswered = Some(Box::new(syn));
         }
-        let mut halves = [Half::new(answers, path.reverse()), Half::new(asks, path)];
+        let mut halves = [
+            Half::new(Transport::Tcp(answers), path.reverse()),
+            Half::new(asks, path),
+        ];
         if from == 1 {
             halves.swap(0, 1);
         }
         Self {
-            halves,
-            opener: from,
-            isn: first,
             unanswered,
             early,
+            ..Self::new(halves, from, first, now)
+        }
+    }
+
+    /// Creates a relay from the packet that opens an association over the satellite. `number` is
+    /// the initial sequence number of the TCP half.
+    pub(super) fn answer(
+        settings: &Settings,
+        config: &Config,
+        (path, ports): (Path, (u16, u16)),
+        key: u64,
+        number: Seq,
+        now: Instant,
+    ) -> Self {
+        let tcp = |half| settings.tcp_over(path.version(), half);
+        let association = Association::new(config, false, key, tcp(0).send_buffer, now);
+        let satellite = Transport::Xtp(Box::new(Satellite {
+            association,
+            ports: (ports.1, ports.0),
+            packet: config.packet,
+            wakes: None,
+        }));
+        let asks = Connection::open(tcp(1), ports.0, ports.1, number);
+        let halves = [
+            Half::new(satellite, path.reverse()),
+            Half::new(Transport::Tcp(asks), path),
+        ];
+        Self::new(halves, 0, number, now)
+    }
+
+    fn new(halves: [Half; 2], opener: usize, isn: Seq, now: Instant) -> Self {
+        Self {
+            halves,
+            opener,
+            isn,
+            unanswered: None,
+            early: None,
             shift: 0,
             last: now,
             timer: None,
@@ -161,9 +216,25 @@ impl Relay {
             let tcp = settings.tcp_over(ip, self.opener);
             let mut answers = Connection::listen(tcp, syn.dst_port, segment.seq);
             answers.on_segment(now, &syn);
-            self.halves[self.opener].connection = answers;
+            self.halves[self.opener].connection = Transport::Tcp(answers);
         }
         true
+    }
+
+    /// Handles an XTP packet from the satellite.
+    pub(super) fn on_pdu(&mut self, now: Instant, pdu: &Pdu) {
+        self.last = now;
+        if let Transport::Xtp(satellite) = &mut self.halves[0].connection {
+            satellite.association.on_pdu(now, pdu);
+        }
+    }
+
+    /// Returns the number of the association of the half over XTP, if there is one.
+    pub(super) fn association(&self) -> Option<u64> {
+        match &self.halves[0].connection {
+            Transport::Xtp(satellite) => Some(satellite.association.key()),
+            Transport::Tcp(_) => None,
+        }
     }
 
     /// Returns whether a SYN opens a new connection in place of this finished one.
@@ -209,7 +280,7 @@ impl Relay {
     pub(super) fn set_tracing(&mut self) {
         if !std::mem::replace(&mut self.explains, true) {
             for half in &mut self.halves {
-                half.connection.set_tracing(true);
+                half.connection.set_tracing();
             }
         }
     }
@@ -240,9 +311,16 @@ impl Relay {
 
     fn send(&mut self, number: usize, now: Instant, out: &mut Vec<Made>) {
         let half = &mut self.halves[number];
+        if let Transport::Xtp(_) = half.connection {
+            self.send_pdus(number, now, out);
+            return;
+        }
         loop {
             let before = half.connection.stats().segments_retransmitted;
-            let Some(segment) = half.connection.poll_transmit(now) else {
+            let Transport::Tcp(connection) = &mut half.connection else {
+                break;
+            };
+            let Some(segment) = connection.poll_transmit(now) else {
                 break;
             };
             if !segment.body.is_empty() {
@@ -254,11 +332,48 @@ impl Relay {
                 half.acked = half.connection.delivered();
             }
             self.ident = self.ident.wrapping_add(1);
-            let why = half.connection.explanation();
             let packet = half.path.packet_to_cut(segment, self.ident);
-            out.extend(packet.ok().map(|packet| (packet, why)));
+            if let Transport::Tcp(connection) = &half.connection {
+                let why = connection.explanation();
+                out.extend(packet.ok().map(|packet| (packet, why)));
+            }
         }
-        half.connection.drain_records().for_each(drop);
+        if let Transport::Tcp(connection) = &mut half.connection {
+            connection.drain_records().for_each(drop);
+        }
+    }
+
+    /// Sends the packets of a half over XTP.
+    fn send_pdus(&mut self, number: usize, now: Instant, out: &mut Vec<Made>) {
+        let half = &mut self.halves[number];
+        let Transport::Xtp(satellite) = &mut half.connection else {
+            return;
+        };
+        while let Some(pdu) = satellite.association.transmit(now) {
+            let again = satellite.association.sent_again();
+            let reason = match &pdu.content {
+                &Content::Data { seq, len, .. } => {
+                    let act = if again { Act::Resend } else { Act::Relay };
+                    if len > 0 {
+                        self.acts.push((number, act, self.isn.at(1 + seq)));
+                    }
+                    if again {
+                        Reason::Report
+                    } else {
+                        Reason::NewData
+                    }
+                }
+                Content::Control(_) if pdu.end => Reason::AgentReset,
+                Content::Control(_) => {
+                    half.acked = satellite.association.delivered();
+                    Reason::Control
+                }
+            };
+            self.ident = self.ident.wrapping_add(1);
+            let packet = half.path.datagram(satellite.ports, pdu, now, self.ident);
+            out.push((packet, (reason, again)));
+        }
+        satellite.wakes = satellite.association.deadline(now);
     }
 
     /// Handles events of the halves. Returns whether there were any.
@@ -346,7 +461,7 @@ impl Relay {
 }
 
 impl Half {
-    fn new(connection: Connection, path: Path) -> Self {
+    fn new(connection: Transport, path: Path) -> Self {
         Self {
             connection,
             path,
@@ -388,10 +503,8 @@ impl Half {
         let len = self.relayable(to, settings, now);
         if len > 0 {
             if self.path.is_real() {
-                scratch.clear();
-                self.connection.read(scratch, len as usize);
-                let written = to.connection.write(scratch);
-                debug_assert_eq!(written, Ok(scratch.len()));
+                self.connection
+                    .copy_to(&mut to.connection, len as usize, scratch);
             } else {
                 let len = self.connection.read_len(len);
                 let written = to.connection.write_len(len);

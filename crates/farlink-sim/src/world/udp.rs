@@ -91,6 +91,11 @@ impl World {
     /// Handles a datagram at its destination.
     pub(crate) fn datagram_arrived(&mut self, number: PacketId) {
         let packet = &self.packets[number];
+        if packet.flow.index() < self.flows.len() {
+            // A packet between agents, whose agent does not exist or is off.
+            self.packets.release(number);
+            return;
+        }
         if let Some(index) = self.xtp_index(packet.flow) {
             self.xtp_arrived(index, number);
             return;
@@ -137,7 +142,10 @@ impl World {
 
     /// Returns whether the datagrams of a flow are counted one by one.
     fn is_counted(&self, flow: FlowId) -> bool {
-        self.xtp_index(flow).is_none() && self.quic_index(flow).is_none()
+        // Datagrams of a TCP flow are those of agents that split its connection.
+        flow.index() >= self.flows.len()
+            && self.xtp_index(flow).is_none()
+            && self.quic_index(flow).is_none()
     }
 
     /// Completes a flow whose source has ended when no datagram is in flight.

@@ -3,16 +3,11 @@
 //!
 //! Both ends are sans-IO: their inputs are times and packets, and their outputs are packets.
 
-mod rate;
-mod receiver;
-mod sender;
-
 use crate::scenario::XtpSpec;
 use farlink_tcp::{Body, Dscp, Instant, Stats};
 use farlink_wire::xtp::{Content, Pdu};
 use farlink_wire::{Datagram, FlowId, Ip, NodeId, Packet, Payload};
-use receiver::Receiver;
-use sender::Sender;
+use farlink_xtp::{Config, Receiver, Sender};
 
 /// A flow over XTP.
 #[derive(Debug)]
@@ -49,6 +44,13 @@ impl XtpFlow {
         spec: &XtpSpec,
         start: Instant,
     ) -> Self {
+        let config = Config {
+            rate: spec.rate,
+            burst: spec.burst,
+            packet: spec.packet,
+            window: spec.window,
+            sreq_every: spec.sreq_every,
+        };
         Self {
             id,
             from,
@@ -57,7 +59,7 @@ impl XtpFlow {
             ip,
             dscp,
             size: spec.size,
-            sender: Sender::new(spec, start),
+            sender: Sender::new(&config, spec.size, start),
             receiver: Receiver::new(spec.window, spec.packet),
             packets: 0,
             start,

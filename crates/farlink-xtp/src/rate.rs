@@ -1,6 +1,6 @@
 //! Rate control: a credit of `burst` bytes per period that does not accumulate over periods.
 
-use crate::scenario::XtpSpec;
+use super::config::Config;
 use farlink_tcp::{Instant, Interval};
 
 /// Rate control of a sender.
@@ -19,7 +19,7 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    pub(super) fn new(spec: &XtpSpec, started: Instant) -> Self {
+    pub(super) fn new(spec: &Config, started: Instant) -> Self {
         Self {
             bits_per_second: spec.rate,
             burst: spec.burst,
@@ -80,8 +80,7 @@ mod tests {
 
     /// Returns the departure times of packets with these lengths, in nanoseconds.
     fn leave(rate: u64, burst: u64, packets: &[u32]) -> Vec<u64> {
-        let spec = XtpSpec {
-            size: 1,
+        let spec = Config {
             rate,
             burst,
             packet: 1,
@@ -121,8 +120,7 @@ mod tests {
 
     #[test]
     fn idle_time_does_not_accumulate_rate_credit() {
-        let spec = XtpSpec {
-            size: 1,
+        let spec = Config {
             rate: 800_000,
             burst: 100,
             packet: 1,

@@ -1,10 +1,10 @@
 //! Sender of an XTP flow.
 
+use super::config::Config;
 use super::rate::Rate;
-use crate::scenario::XtpSpec;
 use farlink_small::Set;
 use farlink_tcp::{Instant, Interval, Stats};
-use farlink_wire::xtp::{Content, Pdu, Status};
+use farlink_wire::xtp::{Content, Pdu, Span, Status};
 use std::collections::VecDeque;
 
 /// Time-out of a report before the first round-trip sample.
@@ -13,8 +13,8 @@ const FIRST_WAIT: Interval = Interval::from_secs(3);
 const MIN_WAIT: Interval = Interval::from_millis(10);
 const MAX_WAIT: Interval = Interval::from_secs(60);
 
-/// Packet in flight: serial number of its transmission, and packet number.
-type Transmission = (u64, u64);
+/// Packet in flight: serial number of its transmission, and its positions in the stream.
+type Transmission = (u64, Span);
 
 /// Unanswered request for a status report.
 #[derive(Clone, Copy, Debug)]
@@ -28,12 +28,20 @@ struct Request {
 /// Sends the stream at the configured rate, and retransmits data that status reports show to be
 /// missing.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub struct Sender {
+    /// End of the stream: the positions of its data, and one of its opening and of its close if
+    /// these take any.
     size: u64,
     packet: u32,
     sreq_every: u64,
     rate: Rate,
-    /// Number of packets sent at least once.
+    /// Set if the stream opens an association, whose opening takes position 0.
+    opens: bool,
+    /// Set if the stream has no further data.
+    ended: bool,
+    /// Set if the first packet opens the association.
+    is_first: bool,
+    /// Position after everything sent at least once.
     next: u64,
     /// First byte that no report has acknowledged.
     rseq: u64,
@@ -43,7 +51,7 @@ pub(super) struct Sender {
     /// Transmissions that no report covers, in order.
     in_flight: VecDeque<Transmission>,
     /// Packets to retransmit.
-    lost: Set<u64>,
+    lost: Set<Span>,
     /// Number of transmissions.
     sent: u64,
     /// Bytes sent since the last request.
@@ -62,19 +70,24 @@ pub(super) struct Sender {
     doublings: u32,
     /// WTIMER: deadline of the expected report; `None` if no report is expected.
     waits_until: Option<Instant>,
-    pub(super) stats: Stats,
+    /// Counters of the sent packets and of the round trips.
+    pub stats: Stats,
 }
 
 impl Sender {
-    pub(super) fn new(spec: &XtpSpec, started: Instant) -> Self {
+    /// Creates a sender of a stream of `size` bytes. Its first packet opens the association.
+    pub fn new(config: &Config, size: u64, started: Instant) -> Self {
         Self {
-            size: spec.size,
-            packet: spec.packet,
-            sreq_every: u64::from(spec.sreq_every),
-            rate: Rate::new(spec, started),
+            size,
+            packet: config.packet,
+            sreq_every: u64::from(config.sreq_every),
+            rate: Rate::new(config, started),
+            opens: false,
+            ended: true,
+            is_first: true,
             next: 0,
             rseq: 0,
-            alloc: spec.window,
+            alloc: config.window,
             spans: Vec::new(),
             in_flight: VecDeque::new(),
             lost: Set::new(),
@@ -93,19 +106,70 @@ impl Sender {
         }
     }
 
+    /// Creates a sender of a stream to which data is added later. With `opens` it opens the
+    /// association.
+    pub fn stream(config: &Config, opens: bool, started: Instant) -> Self {
+        Self {
+            opens,
+            ended: false,
+            is_first: opens,
+            known: !opens,
+            ..Self::new(config, u64::from(opens), started)
+        }
+    }
+
+    /// Adds bytes to the stream.
+    pub fn extend(&mut self, bytes: u64) {
+        self.size += bytes;
+    }
+
+    /// Ends the stream. The close takes a position of its own.
+    pub fn finish(&mut self) {
+        if !self.ended {
+            self.ended = true;
+            self.size += 1;
+        }
+    }
+
+    /// Returns the number of data bytes that reports have acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.data_before(self.rseq.min(self.size))
+    }
+
+    /// Returns the number of data bytes of the stream that were added.
+    pub fn written(&self) -> u64 {
+        self.data_before(self.size)
+    }
+
+    /// Returns whether the stream has ended and all of it was acknowledged.
+    pub fn is_over(&self) -> bool {
+        self.ended && self.is_done()
+    }
+
+    /// Returns whether the close takes the last position. That of a stream of known length does not.
+    fn closes(&self) -> bool {
+        self.ended && (self.opens || !self.is_first)
+    }
+
+    /// Returns the number of data bytes before a position.
+    fn data_before(&self, position: u64) -> u64 {
+        let close = u64::from(self.closes() && position == self.size);
+        position
+            .saturating_sub(u64::from(self.opens))
+            .saturating_sub(close)
+    }
+
     /// Returns whether a report has acknowledged all data.
-    pub(super) fn is_done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         self.rseq >= self.size
     }
 
-    /// Returns the start and the end of packet `number`.
-    fn bounds(&self, number: u64) -> (u64, u64) {
-        let from = number * u64::from(self.packet);
+    /// Returns the packet that begins at this position.
+    fn packet_at(&self, from: u64) -> Span {
         (from, (from + u64::from(self.packet)).min(self.size))
     }
 
-    fn is_received(&self, number: u64) -> bool {
-        let (from, to) = self.bounds(number);
+    fn is_received(&self, (from, to): Span) -> bool {
         if to <= self.rseq {
             return true;
         }
@@ -113,50 +177,47 @@ impl Sender {
         behind > 0 && to <= self.spans[behind - 1].1
     }
 
-    /// Returns the number of the packet to send next: the first lost packet, otherwise a new one.
-    fn wanted(&mut self) -> Option<u64> {
+    /// Returns the packet to send next: the first lost packet, otherwise a new one.
+    fn wanted(&mut self) -> Option<Span> {
         if self.synchronizes.is_some() || self.is_done() {
             return None;
         }
-        while let Some(&number) = self.lost.first() {
-            if !self.is_received(number) {
-                return Some(number);
+        while let Some(&packet) = self.lost.first() {
+            if !self.is_received(packet) {
+                return Some(packet);
             }
             self.lost.pop_first();
         }
-        let (from, to) = self.bounds(self.next);
-        (from < self.size && to <= self.alloc).then_some(self.next)
+        let (from, to) = self.packet_at(self.next);
+        (from < self.size && to <= self.alloc).then_some((from, to))
     }
 
     /// Returns the packet to send now, if any.
-    pub(super) fn transmit(&mut self, now: Instant) -> Option<Pdu> {
+    pub fn transmit(&mut self, now: Instant) -> Option<Pdu> {
         if self.asks {
             self.asks = false;
             self.request(now);
             return Some(self.pdu(true, Content::default()));
         }
-        let number = self.wanted()?;
+        let (seq, end) = self.wanted()?;
         if !self.rate.allows(now) {
             return None;
         }
-        let (seq, end) = self.bounds(number);
-        let len = (end - seq) as u32;
+        let len = (self.data_before(end) - self.data_before(seq)) as u32;
         self.rate.take(len);
-        if self.lost.remove(&number) {
+        if self.lost.remove(&(seq, end)) {
             self.stats.segments_retransmitted += 1;
             self.stats.bytes_retransmitted += u64::from(len);
         } else {
-            self.next += 1;
+            self.next = end;
         }
         self.stats.segments_sent += 1;
         self.stats.bytes_sent += u64::from(len);
         self.sent += 1;
         self.since_request += 1;
-        self.in_flight.push_back((self.sent, number));
-        // The last packet, of the data or of the window, requests a report, because no later packet
-        // will.
-        let first = number == 0;
-        let sreq = first || self.since_request >= self.sreq_every || self.wanted().is_none();
+        self.in_flight.push_back((self.sent, (seq, end)));
+        let first = self.is_first && seq == 0;
+        let sreq = first || self.since_request >= self.sreq_every || self.must_ask();
         if sreq {
             self.request(now);
         }
@@ -164,9 +225,22 @@ impl Sender {
             seq,
             len,
             first,
-            last: end == self.size,
+            last: self.ended && end == self.size,
         };
         Some(self.pdu(sreq, content))
+    }
+
+    /// Returns whether the packet just sent requests a report because no later packet will: it is
+    /// the last one of the stream or of the window. While a stream goes on, a report on its way is
+    /// enough, because the sender asks again when the report arrives.
+    fn must_ask(&mut self) -> bool {
+        self.wanted().is_none() && (self.ended || self.requests.is_empty())
+    }
+
+    /// Returns the packet that opens the association, as it was sent.
+    fn first_packet(&self) -> Span {
+        let sent = self.in_flight.iter().find(|sent| sent.1.0 == 0);
+        sent.map_or(self.packet_at(0), |sent| sent.1)
     }
 
     fn pdu(&self, sreq: bool, content: Content) -> Pdu {
@@ -203,7 +277,7 @@ impl Sender {
     }
 
     /// Returns the next deadline.
-    pub(super) fn deadline(&mut self, now: Instant) -> Option<Instant> {
+    pub fn deadline(&mut self, now: Instant) -> Option<Instant> {
         if self.is_done() {
             return None;
         }
@@ -215,7 +289,7 @@ impl Sender {
     }
 
     /// Handles WTIMER if it has expired.
-    pub(super) fn on_time(&mut self, now: Instant) {
+    pub fn on_time(&mut self, now: Instant) {
         if self.waits_until.is_none_or(|until| until > now) || self.is_done() {
             return;
         }
@@ -232,12 +306,12 @@ impl Sender {
             self.synchronizes.get_or_insert(self.sync + 1);
         } else {
             // The packet that opens the association may be lost.
-            self.lost.insert(0);
+            self.lost.insert(self.first_packet());
         }
     }
 
     /// Handles a status report. A report has at most `max_spans` spans.
-    pub(super) fn on_status(&mut self, now: Instant, status: Status, max_spans: usize) {
+    pub fn on_status(&mut self, now: Instant, status: Status, max_spans: usize) {
         self.known = true;
         self.alloc = self.alloc.max(status.alloc);
         let answered = self.requests.front().is_some_and(|r| r.sync <= status.echo);
@@ -274,7 +348,7 @@ impl Sender {
             if self.is_received(sent.1) {
                 continue;
             }
-            if edge.is_some_and(|edge| self.bounds(sent.1).1 > edge) {
+            if edge.is_some_and(|edge| sent.1.1 > edge) {
                 unreported.push(sent);
             } else {
                 self.lost.insert(sent.1);

@@ -1,9 +1,8 @@
 use super::*;
 
 /// Packets of 100 bytes at 800 kbit/s, so one per millisecond, and a request with every fourth.
-fn spec() -> XtpSpec {
-    XtpSpec {
-        size: 100_000,
+fn spec() -> Config {
+    Config {
         rate: 800_000,
         burst: 100,
         packet: 100,
@@ -16,8 +15,8 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Interval::from_millis(ms)
 }
 
-fn sender(spec: &XtpSpec) -> Sender {
-    Sender::new(spec, Instant::ZERO)
+fn sender(spec: &Config) -> Sender {
+    Sender::new(spec, 100_000, Instant::ZERO)
 }
 
 /// Sends packets in these milliseconds. Returns the packets' numbers.
@@ -88,7 +87,7 @@ fn full_report_marks_nothing_lost_beyond_its_last_span() {
 
 #[test]
 fn an_old_report_changes_nothing() {
-    let mut sender = sender(&XtpSpec {
+    let mut sender = sender(&Config {
         window: 1000,
         ..spec()
     });
@@ -179,7 +178,7 @@ fn the_time_of_a_report_is_that_of_its_own_request() {
 
 #[test]
 fn the_window_ends_in_the_middle_of_a_packet() {
-    let mut sender = sender(&XtpSpec {
+    let mut sender = sender(&Config {
         window: 350,
         ..spec()
     });
@@ -188,7 +187,7 @@ fn the_window_ends_in_the_middle_of_a_packet() {
 
 #[test]
 fn sender_requests_report_when_window_is_full_and_none_is_pending() {
-    let mut sender = sender(&XtpSpec {
+    let mut sender = sender(&Config {
         window: 400,
         ..spec()
     });

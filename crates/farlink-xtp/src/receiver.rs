@@ -9,23 +9,27 @@ const MIN_SPANS: usize = 8;
 
 /// Reassembles the stream, and sends status reports on request.
 #[derive(Debug)]
-pub(super) struct Receiver {
+pub struct Receiver {
     /// Number of bytes that the receiver buffers beyond the in-order data.
     window: u64,
     max_spans: usize,
     /// Set when the packet that opens the association has arrived.
     open: bool,
-    /// Next byte expected in order. The program has read all bytes before it.
-    pub(super) rseq: u64,
+    /// Next byte expected in order.
+    pub rseq: u64,
     /// Received spans after `rseq`, as start and end.
     beyond: Map<u64, u64>,
     /// Highest number of the received requests.
     echo: u32,
-    pub(super) stats: Stats,
+    /// Counters of the received packets and of the reports.
+    pub stats: Stats,
+    /// Bytes before `rseq` that the program has not read. They use up the window.
+    pub unread: u64,
 }
 
 impl Receiver {
-    pub(super) fn new(window: u64, packet: u32) -> Self {
+    /// Creates a receiver with room for `window` bytes, and packets of at most `packet` bytes.
+    pub fn new(window: u64, packet: u32) -> Self {
         let room = packet.saturating_sub(ECNTL_LEN) / SPAN_LEN;
         Self {
             window,
@@ -35,11 +39,17 @@ impl Receiver {
             beyond: Map::new(),
             echo: 0,
             stats: Stats::default(),
+            unread: 0,
         }
     }
 
+    /// Opens the association without a packet, at the end that opened it.
+    pub fn open(&mut self) {
+        self.open = true;
+    }
+
     /// Handles data. Before the packet that opens the association, data is dropped.
-    pub(super) fn on_data(&mut self, seq: u64, len: u32, first: bool) {
+    pub fn on_data(&mut self, seq: u64, len: u32, first: bool) {
         self.open |= first;
         if !self.open {
             return;
@@ -70,7 +80,7 @@ impl Receiver {
     }
 
     /// Handles a request for a status report.
-    pub(super) fn on_request(&mut self, sync: u32) -> Option<Status> {
+    pub fn on_request(&mut self, sync: u32) -> Option<Status> {
         if !self.open {
             return None;
         }
@@ -79,14 +89,14 @@ impl Receiver {
         let spans = self.beyond.iter().take(self.max_spans);
         Some(Status {
             rseq: self.rseq,
-            alloc: self.rseq + self.window,
+            alloc: self.rseq + self.window.saturating_sub(self.unread),
             echo: self.echo,
             spans: spans.map(|(&from, &to)| -> Span { (from, to) }).collect(),
         })
     }
 
     /// Returns the largest number of spans in a report.
-    pub(super) fn max_spans(&self) -> usize {
+    pub fn max_spans(&self) -> usize {
         self.max_spans
     }
 }

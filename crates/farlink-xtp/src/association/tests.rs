@@ -1,0 +1,251 @@
+use super::*;
+
+/// One way takes 250 ms.
+const WAY: Interval = Interval::from_millis(250);
+
+fn config() -> Config {
+    Config {
+        rate: 800_000,
+        burst: 1000,
+        packet: 1000,
+        window: 200_000,
+        sreq_every: 8,
+    }
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Interval::from_millis(ms)
+}
+
+/// Two ends with a path between them. The opener is end 0.
+struct Pair {
+    ends: [Association; 2],
+    now: Instant,
+    /// Packets under way: arrival, destination, packet.
+    flying: VecDeque<(Instant, usize, Pdu)>,
+    /// Number of packets sent, and those that are lost.
+    sent: usize,
+    lost: Box<dyn Fn(usize) -> bool>,
+    read: [u64; 2],
+    /// Bytes that an end reads at each packet.
+    reads: u64,
+    events: [Vec<Event>; 2],
+}
+
+impl Pair {
+    fn new(lost: impl Fn(usize) -> bool + 'static) -> Self {
+        let end = |opens| Association::new(&config(), opens, 7, 1 << 20, Instant::ZERO);
+        Self {
+            ends: [end(true), end(false)],
+            now: Instant::ZERO,
+            flying: VecDeque::new(),
+            sent: 0,
+            lost: Box::new(lost),
+            read: [0; 2],
+            reads: u64::MAX,
+            events: [vec![], vec![]],
+        }
+    }
+
+    fn exchange(&mut self) {
+        for number in [0, 1] {
+            while let Some(pdu) = self.ends[number].transmit(self.now) {
+                self.sent += 1;
+                if !(self.lost)(self.sent) {
+                    self.flying.push_back((self.now + WAY, 1 - number, pdu));
+                }
+            }
+            self.read[number] += self.ends[number].read_len(self.reads);
+            while let Some(event) = self.ends[number].poll_event() {
+                self.events[number].push(event);
+            }
+        }
+    }
+
+    /// Runs until nothing happens, or until `end`.
+    fn run(&mut self, end: Instant) {
+        self.exchange();
+        loop {
+            let arrival = self.flying.front().map(|&(at, ..)| at);
+            let now = self.now;
+            let timers = self.ends.iter_mut().map(|end| end.deadline(now));
+            let next = timers.flatten().chain(arrival).min();
+            let Some(next) = next.filter(|&next| next <= end) else {
+                self.now = end;
+                return;
+            };
+            self.now = next.max(self.now);
+            while let Some(&(at, ..)) = self.flying.front()
+                && at <= self.now
+                && let Some((_, to, pdu)) = self.flying.pop_front()
+            {
+                let now = self.now;
+                self.ends[to].on_pdu(now, &pdu);
+            }
+            for end in &mut self.ends {
+                end.on_timeout(self.now);
+            }
+            self.exchange();
+        }
+    }
+
+    fn states(&self) -> [State; 2] {
+        [self.ends[0].state(), self.ends[1].state()]
+    }
+}
+
+/// Data in both directions, without losses and with one of so many packets lost by chance: all of
+/// it arrives once, both ends report the close of the peer and then the end.
+#[test]
+fn both_streams_arrive_and_close() {
+    for every in [usize::MAX, 7, 3, 2] {
+        let hash = |number: usize| (number as u32).wrapping_mul(0x9e37_79b9).rotate_left(13) >> 9;
+        let mut pair = Pair::new(move |number| (hash(number) as usize).is_multiple_of(every));
+        for (end, bytes) in [(0, 300_000), (1, 70_001)] {
+            assert_eq!(pair.ends[end].write_len(bytes), bytes);
+            pair.ends[end].shutdown();
+        }
+        pair.run(at(3_600_000));
+        assert_eq!(pair.read, [70_001, 300_000], "every {every}");
+        let expected = vec![Event::PeerClosed, Event::Closed(CloseReason::Done)];
+        assert_eq!(pair.events, [expected.clone(), expected]);
+        assert_eq!(pair.states(), [State::Closed; 2]);
+        let acknowledged = pair.ends.each_ref().map(Association::acknowledged);
+        assert_eq!(acknowledged, [300_000, 70_001]);
+    }
+}
+
+/// 100 packets of 1000 bytes at 800 kbit/s leave in 990 ms after FIRST, which has data already if
+/// it was written before. The last one arrives 250 ms later.
+#[test]
+fn data_leaves_at_the_configured_rate() {
+    let mut pair = Pair::new(|_| false);
+    pair.ends[0].write_len(100_000);
+    pair.run(at(1239));
+    assert_eq!(pair.read[1], 99_999); // FIRST has 999 bytes and the opening
+    pair.run(at(1241));
+    assert_eq!(pair.read[1], 100_000);
+}
+
+/// FIRST opens the association without data, so that the other end can send.
+#[test]
+fn the_end_that_did_not_open_sends_first() {
+    let mut pair = Pair::new(|_| false);
+    pair.run(at(600));
+    pair.ends[1].write_len(5000);
+    pair.ends[1].shutdown();
+    pair.run(at(2000));
+    assert_eq!(pair.read, [5000, 0]);
+    assert_eq!(pair.events[0], [Event::PeerClosed]);
+    assert_eq!(pair.states(), [State::Established; 2]);
+}
+
+/// A lost FIRST is repeated after 3 s, the first time-out.
+#[test]
+fn a_lost_first_is_repeated() {
+    let mut pair = Pair::new(|number| number == 1);
+    pair.run(at(3249));
+    assert!(
+        pair.ends[1]
+            .receiver
+            .on_request(1)
+            .is_none_or(|status| status.rseq == 0)
+    );
+    pair.run(at(3251));
+    assert_eq!(pair.ends[1].receiver.rseq, 1);
+    assert_eq!(pair.ends[0].stats().timeouts, 1);
+}
+
+/// Data written piece by piece is acknowledged, and the number of reports stays far below that of
+/// the packets.
+#[test]
+fn a_stream_of_small_pieces_needs_few_reports() {
+    let mut pair = Pair::new(|_| false);
+    for piece in 1..=200 {
+        pair.ends[0].write_len(100);
+        pair.run(at(20 * piece));
+    }
+    pair.run(at(10_000));
+    assert_eq!(pair.read[1], 20_000);
+    assert_eq!(pair.ends[0].acknowledged(), 20_000);
+    let reports = pair.ends[1].stats().acks_sent;
+    assert!(
+        (25..60).contains(&reports),
+        "{reports} reports of 200 pieces"
+    );
+    // Nothing is sent while there is nothing to say.
+    let sent = pair.sent;
+    pair.run(at(100_000));
+    assert_eq!(pair.sent, sent);
+}
+
+/// The peer's program reads nothing: the sender stops at the window, and goes on when it reads.
+#[test]
+fn unread_data_closes_the_window() {
+    let mut pair = Pair::new(|_| false);
+    pair.reads = 0;
+    pair.ends[0].write_len(500_000);
+    pair.run(at(20_000));
+    assert_eq!(pair.ends[1].readable(), 199_999);
+    pair.reads = u64::MAX;
+    pair.run(at(40_000));
+    assert_eq!(pair.read[1], 500_000);
+}
+
+/// `room` is the buffer less what waits for its acknowledgment.
+#[test]
+fn the_buffer_bounds_what_waits() {
+    let mut end = Association::new(&config(), true, 1, 5000, Instant::ZERO);
+    assert_eq!((end.write_len(4000), end.room()), (4000, 1000));
+    assert_eq!((end.write_len(4000), end.room()), (1000, 0));
+}
+
+/// END ends both ends at once, also if data is under way, and a second one changes nothing.
+#[test]
+fn an_abort_ends_the_peer() {
+    let mut pair = Pair::new(|_| false);
+    pair.ends[0].write_len(50_000);
+    pair.run(at(300));
+    let now = pair.now;
+    pair.ends[0].abort(now);
+    pair.ends[0].abort(now);
+    pair.run(at(62_000));
+    assert_eq!(pair.events[0], [Event::Closed(CloseReason::Aborted)]);
+    assert_eq!(pair.events[1], [Event::Closed(CloseReason::Reset)]);
+    assert_eq!(pair.states(), [State::Closed; 2]);
+}
+
+/// A lost END is repeated at the peer's next packet.
+#[test]
+fn a_lost_end_is_repeated() {
+    let mut pair = Pair::new(|_| false);
+    pair.ends[1].write_len(50_000);
+    pair.run(at(600));
+    let before = pair.sent;
+    pair.lost = Box::new(move |number| number == before + 1);
+    let now = pair.now;
+    pair.ends[0].abort(now);
+    pair.run(at(30_000));
+    assert_eq!(pair.events[1], [Event::Closed(CloseReason::Reset)]);
+}
+
+/// A closed end answers for 60 s, so that a peer whose last report was lost can end, too.
+#[test]
+fn a_lost_last_report_is_sent_again() {
+    let mut pair = Pair::new(|_| false);
+    for end in [0, 1] {
+        pair.ends[end].write_len(1000);
+        pair.ends[end].shutdown();
+    }
+    pair.run(at(245));
+    let before = pair.sent;
+    // Every packet of the next 300 ms is lost, the reports of both WCLOSEs among them.
+    pair.lost = Box::new(move |number| number <= before + 3);
+    pair.run(at(59_000));
+    for events in &pair.events {
+        assert!(events.contains(&Event::Closed(CloseReason::Done)));
+    }
+    assert_eq!(pair.states(), [State::TimeWait; 2]);
+    pair.run(at(200_000));
+    assert_eq!(pair.states(), [State::Closed; 2]);
+}
