@@ -151,6 +151,7 @@ mod tests {
             key: 7,
             sreq: true,
             sync: 5,
+            end: false,
             content: Content::Data {
                 seq: 0x0102_0304_0506,
                 len: 1000,
@@ -189,6 +190,11 @@ mod tests {
         assert_eq!(bytes[32..40], 9u64.to_be_bytes());
         assert_eq!(bytes[40..48], 10u64.to_be_bytes());
         assert_eq!(bytes[48..52], 11u32.to_be_bytes());
+        let end = Pdu {
+            end: true,
+            ..Pdu::default()
+        };
+        assert_eq!(end.to_bytes()[8..12], [0, 0x02, 0x00, 0x21], "END; CNTL");
         let extended = control(vec![(20, 30), (40, 50)]);
         let bytes = extended.to_bytes();
         assert_eq!((bytes[11], bytes.len()), (0x23, 88), "ECNTL");
