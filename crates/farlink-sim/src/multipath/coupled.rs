@@ -136,8 +136,8 @@ mod tests {
         let paths = [share(30.0, 0.1, 2e5), share(10.0, 0.1, 1e5)];
         near(gain(Olia, &paths, 0), 30.0 / 1600.0);
         near(gain(Olia, &paths, 1), 10.0 / 1600.0);
-        // The quality of a path is its spacing over rtt²: 2e5 / .01 below 1e5 / .0025.
-        let paths = [share(10.0, 0.05, 1e5), share(30.0, 0.1, 2e5)];
+        // The quality of a path is its spacing over rtt²: 3e5 / .01 below 1e5 / .0025.
+        let paths = [share(10.0, 0.05, 1e5), share(30.0, 0.1, 3e5)];
         near(gain(Olia, &paths, 0), 4000.0 / 250_000.0 + 0.5 / 10.0);
         near(gain(Olia, &paths, 1), 3000.0 / 250_000.0 - 0.5 / 30.0);
     }

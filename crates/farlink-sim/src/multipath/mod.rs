@@ -453,3 +453,44 @@ impl Connection {
             })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The spacing is the larger one of the bytes between the last two losses and since the last.
+    #[test]
+    fn spacing_of_losses_counts_acknowledged_bytes() {
+        let place = Place {
+            path: 0,
+            paths: 1,
+            scheduler: SchedulerName::MinRtt,
+            backup: false,
+            opportunistic: false,
+            coupling: CouplingName::Olia,
+        };
+        let mut connection = Connection::new(place, u64::MAX, u64::MAX);
+        connection.subflows.push(Subflow::new(FlowId(0), false));
+        for (acknowledged, losses, spacing) in [
+            (5000, 0, 5000),
+            (6000, 1, 6000), // 0 since the loss
+            (9000, 1, 6000), // 3000 since the loss
+            (13_000, 1, 7000),
+            (14_000, 2, 8000),
+            (15_000, 3, 1000),
+            (18_000, 3, 3000),
+        ] {
+            let progress = Progress {
+                acknowledged,
+                timeouts: 0,
+                losses,
+            };
+            connection.on_progress(0, progress);
+            assert_eq!(
+                connection.subflows[0].loss_spacing(),
+                spacing,
+                "{acknowledged}"
+            );
+        }
+    }
+}
