@@ -200,13 +200,19 @@ def verdict(entry: Judged) -> str:
     return "agrees" if entry.agrees else "**differs**"
 
 
-def orders(row: Row) -> list[str]:
-    """Return a line for each kind of wrong order, with its reason."""
+def explained(row: Row) -> dict[tuple[str, str], list[Rise]]:
+    """Return the wrong orders of a TCP by their kind and reason."""
     records: dict[tuple[str, str], list[Rise]] = {}
     for rise in row.rises:
         why = reason(row.name, rise) or "**Not explained.**"
         records.setdefault((rise.what, why), []).append(rise)
-    return [f"Goodput {what}: {listed(rises)}. {why}" for (what, why), rises in records.items()]
+    return records
+
+
+def orders(row: Row) -> list[str]:
+    """Return a line for each kind of wrong order, with its reason."""
+    groups = explained(row).items()
+    return [f"Goodput {what}: {listed(rises)}. {why}" for (what, why), rises in groups]
 
 
 def listed(rises: Sequence[Rise]) -> str:
@@ -256,5 +262,13 @@ def why_differs(row: str, cell: Judged) -> str:
 
 
 def order_list(records: Sequence[Row]) -> str:
-    lines = [f"- `{row.name}`: {line}\n" for row in records for line in orders(row)]
+    """Return a line for each reason, with its TCPs. The pages of these have the worst pairs."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for row in records:
+        for key, rises in explained(row).items():
+            worst = max(rise.ratio for rise in rises)
+            groups.setdefault(key, []).append(f"`{row.name}` ({len(rises)}; {worst:.2f})")
+    lines = [
+        f"- Goodput {what}: {', '.join(names)}. {why}\n" for (what, why), names in groups.items()
+    ]
     return "".join(lines) or "None.\n"
