@@ -187,7 +187,10 @@ def notes(scenario: Mapping[str, Any]) -> list[str]:
         texts.append(f"{name}: {'; '.join(shown)}{more}.")
     for host in scenario.get("hosts", []):
         law = host["jitter"]["distribution"]
-        texts.append(f"Hosts {host['name']} delay packets ({law}, mean {host['jitter']['mean']}).")
+        who = (
+            f"Hosts {host['name']} delay" if "{" in host["name"] else f"Host {host['name']} delays"
+        )
+        texts.append(f"{who} packets ({law}, mean {host['jitter']['mean']}).")
     return [re.sub(r"\s+", " ", text) for text in texts]
 
 
