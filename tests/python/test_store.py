@@ -381,7 +381,7 @@ def test_small_parts_are_chosen_up_to_one_large_one(
 def test_a_part_is_merged_again_only_with_as_many_rows_as_it_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 64 equal parts each row is written for merges of 4, 8, ... 64 parts at most."""
+    """Merges of 64 equal parts write each row for 4, 8, ... 64 parts at most."""
     monkeypatch.setattr("farlink.experiment.store._MERGE", 4)
     store = Store(tmp_path / "store")
     written: list[int] = []

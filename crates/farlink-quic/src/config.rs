@@ -52,3 +52,21 @@ pub struct Config {
     /// Seed of all random numbers and keys of the end.
     pub seed: [u8; 32],
 }
+
+impl Config {
+    /// Returns the defaults of quinn-proto with a congestion control and a seed.
+    pub fn new(control: Control, seed: [u8; 32]) -> Self {
+        Self {
+            control,
+            receive_window: None,
+            send_window: None,
+            idle_timeout: None,
+            initial_rtt: None,
+            keeps_alive: false,
+            streams: 1,
+            acks: None,
+            finds_mtu: true,
+            seed,
+        }
+    }
+}

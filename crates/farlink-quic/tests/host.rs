@@ -8,18 +8,7 @@ const MS: u64 = 1_000_000;
 const SERVER: ([u8; 4], u16) = ([10, 0, 0, 1], 443);
 
 fn config(seed: u8) -> Config {
-    Config {
-        control: Control::Cubic,
-        receive_window: None,
-        send_window: None,
-        idle_timeout: None,
-        initial_rtt: None,
-        keeps_alive: false,
-        streams: 1,
-        acks: None,
-        finds_mtu: true,
-        seed: [seed; 32],
-    }
+    Config::new(Control::Cubic, [seed; 32])
 }
 
 fn server() -> Host {

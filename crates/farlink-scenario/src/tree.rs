@@ -595,7 +595,7 @@ mod tests {
             .collect()
     }
 
-    /// All texts of up to five of these characters, and some longer ones.
+    /// Tries each text of up to five of these characters, and some longer texts.
     #[test]
     fn what_is_surely_text_is_no_toml() {
         let letters = ['1', '0', '.', ' ', 'e', 'x', '/', '-', '"'];

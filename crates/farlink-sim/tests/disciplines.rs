@@ -176,9 +176,8 @@ fn disciplines_hold_at_600_ms_and_at_19_kbit() {
             .replace("DISCIPLINE", &own);
         let slow = result(&text);
         let used = metric(&slow, "links", 0, "utilisation");
-        // A packet takes 625 ms here. Only PI2 has no bound of packets below which nothing is dropped.
-        let least = if discipline == "dualpi2" { 0.6 } else { 0.7 };
-        assert!(used > least, "{discipline}: {used}");
+        // A packet takes 625 ms here, so each law spares a queue of few packets.
+        assert!(used > 0.7, "{discipline}: {used}");
     }
 }
 

@@ -8,6 +8,8 @@
 //! again, `UPDATE_RECORDED=names` with all current names.
 #![allow(missing_docs)]
 
+#[path = "recorded/links.rs"]
+mod links;
 #[path = "recorded/packets.rs"]
 mod packets;
 #[path = "recorded/pieces.rs"]

@@ -5,6 +5,8 @@
 //! `make test-long` runs both.
 #![allow(missing_docs)]
 
+#[path = "../../farlink-sim/tests/recorded/links.rs"]
+mod links;
 #[path = "../../farlink-sim/tests/recorded/runs.rs"]
 mod runs;
 #[path = "../../farlink-sim/tests/recorded/tables.rs"]

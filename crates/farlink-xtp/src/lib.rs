@@ -4,7 +4,7 @@
 //! treat a loss as congestion. [`Sender`] and [`Receiver`] are the ends of one stream of known
 //! length. [`Association`] has a stream in each direction, to which data is added as it comes.
 //!
-//! All ends are sans-IO: their inputs are times and packets, and their outputs are packets.
+//! Ends are sans-IO: their inputs are times and packets, and their outputs are packets.
 
 mod association;
 mod config;

@@ -49,18 +49,7 @@ pub(crate) struct Net {
 }
 
 pub(crate) fn config(control: Control, seed: u8) -> Config {
-    Config {
-        control,
-        receive_window: None,
-        send_window: None,
-        idle_timeout: None,
-        initial_rtt: None,
-        keeps_alive: false,
-        streams: 1,
-        acks: None,
-        finds_mtu: true,
-        seed: [seed; 32],
-    }
+    Config::new(control, [seed; 32])
 }
 
 impl Net {

@@ -88,7 +88,7 @@ mod tests {
         assert!((value / expected - 1.0).abs() < 1e-9, "{value} {expected}");
     }
 
-    /// One subflow grows as Reno: MSS / cwnd.
+    /// A lone subflow grows as Reno: MSS / cwnd.
     #[test]
     fn a_single_subflow_grows_as_reno() {
         for coupling in [Off, Lia, Olia] {
@@ -142,7 +142,7 @@ mod tests {
         near(gain(Olia, &paths, 1), 3000.0 / 250_000.0 - 0.5 / 30.0);
     }
 
-    /// Of three subflows one is neither best nor largest. Two equally best ones share the gain,
+    /// Three subflows, of which one is neither best nor largest. Two equally best ones share the gain,
     /// and two largest ones the loss.
     #[test]
     fn olia_shares_its_shift_among_equal_subflows() {

@@ -1,6 +1,7 @@
 //! The recorded runs: small runs that together cover every table.
 
-use crate::tables::{APPS, LINKS, PATHS, RATES, STAGES, TCP, WHOLE};
+use crate::links::{LINKS, RATES, STAGES};
+use crate::tables::{APPS, PATHS, TCP, WHOLE};
 use farlink_sim::scenario;
 use farlink_tcp::congestion::{ALGORITHMS, Range, Setting};
 use farlink_tcp::profile::PROFILES;

@@ -1,6 +1,6 @@
 use super::*;
 
-/// One way takes 250 ms.
+/// Delay of each direction.
 const WAY: Interval = Interval::from_millis(250);
 
 fn config() -> Config {

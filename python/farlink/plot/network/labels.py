@@ -115,7 +115,7 @@ def _wrap(start: str, text: str) -> list[str]:
         else:
             lines[-1] += ","
             lines.append(part)
-    # One more than the bound leaves room for the comma at the end of a line.
+    # The comma at the end of a line has a column beyond the bound.
     return [piece for line in lines for piece in textwrap.wrap(line, _CHARACTERS + 1)]
 
 
