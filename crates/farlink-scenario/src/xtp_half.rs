@@ -17,7 +17,7 @@ table! {
     /// XTP between two proxies.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct XtpHalfSpec {
-        /// Rate of the data that the proxy sends over the satellite, of all its connections each.
+        /// Rate at which the proxy sends the data of each connection over the satellite.
         rate: Rate, in Rate(1)..=MAX_RATE;
         /// Bytes of data in a packet, the same at both proxies.
         packet?: Size = Size(1440), in Size(1)..=MAX_PACKET;
