@@ -310,6 +310,11 @@ pub trait Agent: Printable + Send {
         false
     }
 
+    /// Returns whether the agent ends connections and cuts their data into segments of its own.
+    fn cuts_anew(&self) -> bool {
+        false
+    }
+
     /// Switches the agent off or on. While it is off, packets pass as if the agent were absent,
     /// except those of connections that need its state.
     fn switch(&mut self, now: Instant, on: bool, out: &mut Out);

@@ -527,7 +527,7 @@ pub(crate) fn outcome(world: &World, scenario: &Expanded) -> Outcome {
             .each()
             .map(|(link, &needed)| {
                 // The packets of a flow are not known by path if routes change.
-                let needed = (!world.has_later_routes()).then_some(needed);
+                let needed = needed.filter(|_| !world.has_later_routes());
                 metrics::of_link(world, link, needed, period)
             })
             .collect(),

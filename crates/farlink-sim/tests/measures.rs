@@ -91,6 +91,53 @@ fn losses_by_cause_and_goodput_as_a_share() {
     assert!(result["links"][1]["metrics"]["goodput_share"].is_null());
 }
 
+/// Two hosts with gateways between them, and 100 kB with an MSS of 1000 bytes.
+fn gateways(agents: &str) -> String {
+    let link = |a: &str, b: &str| {
+        format!(
+            "[[links]]\nname = \"{a}{b}\"\nbetween = [\"{a}\", \"{b}\"]\n\
+             down = {{ rate = \"2 Mbit/s\", delay = \"20 ms\" }}\n"
+        )
+    };
+    let links = link("a", "g") + &link("g", "h") + &link("h", "b");
+    format!(
+        "[tcp]\nmss = \"1000 B\"\n{links}{agents}\
+         [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"100 kB\"\n"
+    )
+}
+
+/// An agent that splits a connection cuts its data anew: 100 segments of 1000 bytes before it, 200
+/// of 500 behind it, each sent once.
+#[test]
+fn segments_behind_a_split_are_counted_as_cut_there() {
+    let agent = |at: &str, link: &str| {
+        format!(
+            "[[agents]]\nat = \"{at}\"\nwireless = \"{link}\"\nkind = \"split\"\n\
+             wireless_tcp = {{ mss = \"500 B\" }}\n"
+        )
+    };
+    let shares = |agents: &str| -> Vec<Option<f64>> {
+        let result = result(&gateways(agents));
+        let share = |i: usize| result["links"][2 * i]["metrics"]["goodput_share"].as_f64();
+        (0..3).map(share).collect()
+    };
+    let single = shares(&agent("h", "hb"));
+    assert_eq!(single, [Some(1.0), Some(1.0), Some(1.0)]);
+    // The MSS between two agents is known to neither end.
+    let pair = shares(&(agent("g", "gh") + &agent("h", "hb")));
+    assert_eq!(pair, [Some(1.0), None, Some(1.0)]);
+}
+
+/// A duplicate of a datagram had not to cross a link.
+#[test]
+fn duplicates_of_quic_are_not_needed() {
+    let text = "[tcp]\nprofile = \"quic\"\n[[links]]\nbetween = [\"a\", \"b\"]\n\
+         down = { rate = \"2 Mbit/s\", delay = \"20 ms\", channel = { duplicate = 0.5 } }\n\
+         [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 MB\"\n";
+    let share = link(&result(text), 0, "goodput_share");
+    assert!((0.98..=1.0).contains(&share), "{share}");
+}
+
 /// Segments out of order: after a lost segment, the rest of the window arrives behind the gap. The
 /// retransmission arrives a round trip after the third duplicate ACK.
 #[test]

@@ -393,6 +393,10 @@ impl Agent for Split {
         true
     }
 
+    fn cuts_anew(&self) -> bool {
+        true
+    }
+
     fn switch(&mut self, _now: Instant, on: bool, _out: &mut Out) {
         self.is_on = on;
     }

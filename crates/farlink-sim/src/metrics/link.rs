@@ -52,7 +52,7 @@ measures! { LINK: OfLink;
         "segments of data that had to cross (bytes delivered over the MSS, rounded up, for each \
         flow whose path uses the link; datagrams received) over the segments of data that the \
         transmitter sent: 1 without retransmissions (the wired and wireless goodput of West 1997); \
-        none in an emulation";
+        none in an emulation, and none between two agents that split a connection";
     "stalled_flows" "" Count Apart |l| Some(l.stalled as f64),
         "flows that starve (stalled_since) and of whose way this direction has most packets waiting in \
         its queue or its protocol";
@@ -190,38 +190,62 @@ impl<'a> Link<'a> {
 }
 
 /// Returns for each link direction the number of data segments and received datagrams that had to
-/// cross it.
-pub(crate) fn needed(world: &World) -> ById<LinkId, u64> {
-    let mut needed = world.links.ids().map(|_| 0).collect::<ById<_, _>>();
-    let mut cross = |from: NodeId, to: NodeId, packets: u64| {
-        let mut at = from;
-        // A path without a loop has fewer links than there are nodes.
-        for _ in 0..world.nodes.len() {
-            if at == to {
-                break;
-            }
-            let link = world.nodes[at].next_hop(to);
-            needed[link] += packets;
-            at = world.links[link].to();
-        }
-    };
+/// cross it; `None` between two agents that cut the data of a flow anew.
+pub(crate) fn needed(world: &World) -> ById<LinkId, Option<u64>> {
+    let mut needed = world.links.ids().map(|_| Some(0)).collect::<ById<_, _>>();
     for [from, to] in world.ends.as_chunks().0 {
         for (a, b) in [(from, to), (to, from)] {
-            let segments = b.received.div_ceil(u64::from(a.conn.mss().max(1)));
-            cross(a.node, b.node, segments);
+            let segments = [a, b].map(|end| b.received.div_ceil(u64::from(end.conn.mss().max(1))));
+            let mut left = cutting_agents(world, a.node, b.node);
+            let mut packets = Some(segments[0]);
+            walk(world, [a.node, b.node], |at, link| {
+                let here = world.agents.cutting_at(at);
+                if here > 0 {
+                    left -= here;
+                    // The last agent cuts to the MSS of the far end.
+                    packets = (left == 0).then_some(segments[1]);
+                }
+                add(&mut needed[link], packets);
+            });
         }
     }
-    for flow in &world.udp {
-        let [from, to] = flow.nodes();
-        cross(from, to, flow.sink.received);
-    }
-    for flow in &world.xtp {
-        let [from, to] = flow.nodes();
-        cross(from, to, flow.packets_received());
-    }
-    for flow in &world.quic {
-        let [from, to] = flow.nodes();
-        cross(from, to, flow.packets_received());
+    // Agents forward datagrams as they are.
+    let udp = world.udp.iter();
+    let udp = udp.map(|flow| (flow.nodes(), flow.sink.received));
+    let xtp = world.xtp.iter();
+    let xtp = xtp.map(|flow| (flow.nodes(), flow.packets_received()));
+    let quic = world.quic.iter();
+    let quic = quic.map(|flow| (flow.nodes(), flow.packets_received()));
+    for (ends, packets) in udp.chain(xtp).chain(quic) {
+        walk(world, ends, |_, link| add(&mut needed[link], Some(packets)));
     }
     needed
+}
+
+/// Adds packets to a sum; an unknown number makes the sum unknown.
+fn add(sum: &mut Option<u64>, packets: Option<u64>) {
+    *sum = sum.zip(packets).map(|(sum, more)| sum + more);
+}
+
+/// Calls `each` with the nodes of a path except the last, and the link to the next node.
+fn walk(world: &World, [from, to]: [NodeId; 2], mut each: impl FnMut(NodeId, LinkId)) {
+    let mut at = from;
+    // A path without a loop has fewer links than there are nodes.
+    for _ in 0..world.nodes.len() {
+        if at == to {
+            break;
+        }
+        let link = world.nodes[at].next_hop(to);
+        each(at, link);
+        at = world.links[link].to();
+    }
+}
+
+/// Returns the number of agents on a path that cut data anew.
+fn cutting_agents(world: &World, from: NodeId, to: NodeId) -> usize {
+    let mut sum = 0;
+    walk(world, [from, to], |at, _| {
+        sum += world.agents.cutting_at(at)
+    });
+    sum
 }

@@ -287,9 +287,10 @@ impl QuicFlow {
         self.ends.receive(end, now, datagram.ecn as u8, bytes);
     }
 
-    /// Returns the number of datagrams that arrived at the receiving end.
+    /// Returns the number of datagrams that arrived at the receiving end, without those that a
+    /// channel duplicated.
     pub(crate) fn packets_received(&self) -> u64 {
-        self.arrived
+        self.arrived.min(self.ends.stats(0).segments_sent)
     }
 
     /// Returns the number of bytes that an end's application has read.

@@ -53,6 +53,13 @@ pub(crate) struct Agents {
 }
 
 impl Agents {
+    /// Returns the number of agents at a node that cut data anew.
+    pub(crate) fn cutting_at(&self, node: NodeId) -> usize {
+        let here = self.all.iter().filter(|placed| placed.node == node);
+        here.filter(|placed| !placed.sleeps && placed.agent.cuts_anew())
+            .count()
+    }
+
     /// Returns an empty buffer for actions. The buffer leaves `self`, because an action may call
     /// another agent.
     pub(super) fn out(&mut self) -> Out {
