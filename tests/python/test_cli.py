@@ -169,6 +169,10 @@ BAD = [
         ["run", "TMP/list.json"],
         "TMP/list.json: holds no JSON object, so it is neither scenario nor result",
     ),
+    (
+        ["run", "TMP/sweep.toml"],
+        'TMP/sweep.toml:2: unknown key "scenario"; a file with it is an experiment: farlink sweep',
+    ),
     (["run", "TMP/cut.json"], "TMP/cut.json:1:13: not JSON: expecting ',' delimiter"),
     (
         ["run", "TMP/newer.json"],
@@ -270,6 +274,8 @@ def test_bad_input_is_one_line_and_code_2(
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     (tmp_path / "empty.toml").write_text("", encoding="utf-8")
     (tmp_path / "list.json").write_text("[]", encoding="utf-8")
+    sweep = 'name = "two"\nscenario = "geo-lossy"\nruns = 2\n'
+    (tmp_path / "sweep.toml").write_text(sweep, encoding="utf-8")
     (tmp_path / "cut.json").write_text('{"format": 1', encoding="utf-8")
     (tmp_path / "newer.json").write_text('{"format": "farlink-result/9"}', encoding="utf-8")
     (tmp_path / "bare.json").write_text('{"format": "farlink-result/1"}', encoding="utf-8")

@@ -662,7 +662,7 @@ def test_the_index_has_the_outcomes_of_all_studies(whole: StudyResult, tmp_path:
         "<th>order met, number missed</th>",
         "<td>delay</td><td>20 ms</td><td>toy2020.sec2.rate</td>",
         "<td>goodput</td><td>100 kbit/s</td><td>half of the last digit (p. 1)</td>",
-        "Of 0 claims with a printed number that runs measure, no choice of the model has used 0.",
+        "Of 0 claims with a printed number that runs measure, no choice of the model has used 0; ",
     ):
         assert text in page, text
 

@@ -17,6 +17,7 @@ from farlink.studies.page import render
 from farlink.studies.quantity import Evidence
 from farlink.studies.runner import run_study
 from farlink.studies.study import Registry, Study
+from farlink.views.study import account_lines
 from test_study_causes import RECORD
 
 FAR = {"claim": "toy2020.slow", "reading": "far", "says": "The link is longer."}
@@ -50,7 +51,13 @@ def test_an_experiment_moves_the_model_onto_the_number(tmp_path: Path) -> None:
     assert saved["verdicts"][0]["accounts"][0]["reading"] == "far"
     assert saved["verdicts"][1]["account"] is None
     page = write([result], tmp_path).read_text(encoding="utf-8")
-    assert "1 met by an experiment." in page
+    assert "<th>met by an experiment</th><th>claims</th>" in page
+    assert "<tr><td>not met</td><td>1</td><td>1</td></tr>" in page
+    assert 'href="toy2020/index.html#toy2020.slow"' in page
+    assert "--causes" not in page
+    assert saved["accounts_by_outcome"] == {"not met": {"met by an experiment": 1}}
+    line = "Strong claims, not met: 1 met by an experiment"
+    assert account_lines(result.judgements) == [line]
 
 
 def test_an_experiment_on_a_part_judges_this_part_alone() -> None:
@@ -63,6 +70,7 @@ def test_an_experiment_on_a_part_judges_this_part_alone() -> None:
 def test_without_causes_experiments_are_not_run_and_arithmetic_holds() -> None:
     result = run_study(toy(FAR), SimulationCache(runs=2))
     assert result.judgements[0].account is AccountStatus.NOT_RUN
+    assert "Experiments run with <code>--causes</code>" in render(result, {})
     result = run_study(toy(SUM), SimulationCache(runs=2))
     assert result.judgements[0].account is AccountStatus.EXCLUDED
     assert "20 * 8 / 1000 &lt; 1" in render(result, {})

@@ -5,8 +5,18 @@ from typing import Any
 import pytest
 
 from farlink import studies
+from farlink.studies.account import AccountStatus
 from farlink.studies.judge import Finding, Judgement
-from farlink.studies.outcome import Outcome, count, headline, kind, outcome, summary
+from farlink.studies.outcome import (
+    Outcome,
+    account_counts,
+    account_table,
+    count,
+    headline,
+    kind,
+    outcome,
+    summary,
+)
 from farlink.studies.quantity import Evidence, Verdict, fact
 from farlink.studies.study import Claim, Registry, Study
 
@@ -94,6 +104,27 @@ def test_counts_are_by_strength_with_checks_apart() -> None:
         "2 number met; 2 order met, number missed; 1 untested. Calibration checks apart: 1 fact"
     )
     assert kind(fitted.claim) == "calibration"
+
+
+def test_accounts_of_undecided_claims_have_rows_of_their_own() -> None:
+    entries = [
+        judged(None, HOLDS),
+        judged(HOLDS, REFUTED),
+        judged(EQUAL, HOLDS),
+        judged(OPEN, HOLDS),
+        judged(FEW, HOLDS),
+        Judgement(claim(strength="weak"), judged(OPEN, None).findings),
+        Judgement(claim(calibration=True), judged(OPEN, None).findings),
+    ]
+    row = {AccountStatus.NONE: 1}
+    assert account_table(entries) == {
+        Outcome.ORDER_ONLY: row,
+        Outcome.TIE: row,
+        Outcome.FEW_EVENTS: row,
+        Outcome.UNDECIDED: row,
+    }
+    assert account_counts(entries) == {AccountStatus.NONE: 2}
+    assert account_table(entries[:1]) == {}
 
 
 def record(choice: dict[str, Any], *, calibration: bool) -> dict[str, Any]:

@@ -51,6 +51,13 @@ impl fmt::Display for Problem {
         match (&self.fault, self.path.split_last()) {
             (Fault::Message(message), None) => write!(f, "the scenario {message}"),
             (Fault::Message(message), Some(_)) => write!(f, "{} {message}", show(&self.path)),
+            // An experiment varies a scenario, which it names.
+            (Fault::UnknownKey(_), Some((Step::Key(key), []))) if key == "scenario" => {
+                write!(
+                    f,
+                    "unknown key {key:?}; a file with it is an experiment: farlink sweep"
+                )
+            }
             (Fault::UnknownKey(known), Some((Step::Key(key), around))) => {
                 write!(f, "unknown key {key:?}")?;
                 if !around.is_empty() {

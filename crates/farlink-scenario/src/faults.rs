@@ -17,6 +17,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "seed = 7",
+        "scenario = \"geo-lossy\"",
+        "geo.toml:2: unknown key \"scenario\"; a file with it is an experiment: farlink sweep",
+    ),
+    (
+        "seed = 7",
         "seed = -1",
         "geo.toml:2: seed = -1 is wrong; write a whole number that is not negative",
     ),

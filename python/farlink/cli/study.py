@@ -11,7 +11,7 @@ import typer
 from farlink import files
 from farlink.cli import options, text
 from farlink.cli.options import declare
-from farlink.views.study import _table, show, show_tables
+from farlink.views.study import _table, account_lines, show, show_tables
 
 if TYPE_CHECKING:
     from farlink.api import Progress
@@ -277,8 +277,9 @@ def _show_index(results: "list[StudyResult]") -> None:
             table.add_row(result.study.id, strength, str(sum(row.values())), outcomes)
     out = text.console(sys.stdout)
     out.print(table)
-    together = count(judgement for result in results for judgement in result.judgements)
-    out.print(headline(together), soft_wrap=True)
+    every = [judgement for result in results for judgement in result.judgements]
+    for line in (headline(count(every)), *account_lines(every)):
+        out.print(line, soft_wrap=True)
 
 
 @contextmanager

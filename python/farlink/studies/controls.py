@@ -31,6 +31,12 @@ class NegativeControl:
         return [j.claim.id for j in self.judgements if j.status == Verdict.REPRODUCED.value]
 
     @property
+    def green_free(self) -> list[str]:
+        """Ids in `green` without calibration checks."""
+        checks = {j.claim.id for j in self.judgements if j.claim.calibration}
+        return [name for name in self.green if name not in checks]
+
+    @property
     def judged(self) -> int:
         """Number of judged claims without calibration checks."""
         return sum(bool(j.findings) and not j.claim.calibration for j in self.judgements)

@@ -4,9 +4,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from farlink import files
+from farlink.studies.account import AccountStatus
 from farlink.studies.archive import StudyResult
-from farlink.studies.outcome import Outcome, account_counts, count, fitted, headline, unused_numbers
+from farlink.studies.outcome import (
+    Outcome,
+    account_table,
+    count,
+    fitted,
+    headline,
+    kind,
+    outcome,
+    unused,
+)
 from farlink.studies.page import environment
+from farlink.studies.study import STRENGTHS
 
 __all__ = ["write"]
 
@@ -19,15 +30,24 @@ def write(results: Sequence[StudyResult], directory: Path) -> Path:
     OutputError
         If the file cannot be written.
     """
-    together = count(j for result in results for j in result.judgements)
+    every = [judgement for result in results for judgement in result.judgements]
+    together = count(every)
     rows = [
         {
             "result": result,
             "study": result.study.record["study"],
             "counts": count(result.judgements),
-            "accounts": account_counts(result.judgements),
+            "accounts": account_table(result.judgements),
+            "strong": [
+                (judgement, outcome(judgement))
+                for judgement in result.judgements
+                if kind(judgement.claim) == STRENGTHS[0]
+            ],
             "fitted": fitted(result.study),
-            "unused": unused_numbers(result),
+            "unused": unused(result),
+            "tables": {
+                name: item.agreement for name, item in result.grids.items() if item.agreement.cells
+            },
         }
         for result in results
     ]
@@ -38,6 +58,8 @@ def write(results: Sequence[StudyResult], directory: Path) -> Path:
             rows=rows,
             outcomes=[item for item in Outcome if any(item in row for row in together.values())],
             together=together,
+            accounts=account_table(every),
+            states=AccountStatus,
             headline=headline(together),
         )
     )

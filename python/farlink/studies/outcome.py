@@ -22,7 +22,9 @@ __all__ = [
     "CALIBRATION",
     "Fitted",
     "Outcome",
+    "Unused",
     "account_counts",
+    "account_table",
     "count",
     "fitted",
     "headline",
@@ -30,7 +32,7 @@ __all__ = [
     "outcome",
     "outcome_of",
     "summary",
-    "unused_numbers",
+    "unused",
 ]
 
 CALIBRATION = "calibration"
@@ -65,6 +67,9 @@ _MET = {
 
 _MISSED = (Outcome.ORDER_ONLY, Outcome.NOT_MET, Outcome.TIE)
 """Outcomes of a claim whose statement the runs refute, so that an account can explain it."""
+
+_OPEN = (Outcome.FEW_EVENTS, Outcome.UNDECIDED)
+"""Outcomes of a claim that the runs neither meet nor refute. An account can concern them, too."""
 
 _OTHERS = {
     Verdict.ORDER_ONLY: Outcome.ORDER_ONLY,
@@ -111,15 +116,26 @@ def count(judgements: Iterable[Judgement]) -> dict[str, dict[Outcome, int]]:
 
 
 def account_counts(
-    judgements: Iterable[Judgement], strength: str = STRENGTHS[0]
+    judgements: Iterable[Judgement],
+    strength: str = STRENGTHS[0],
+    outcomes: Sequence[Outcome] = _MISSED,
 ) -> dict[AccountStatus, int]:
-    """Count the accounts of claims of one strength whose printed number is missed."""
+    """Count the accounts of claims of one strength, by default of missed printed numbers."""
     states = [
         item.account
         for item in judgements
-        if kind(item.claim) == strength and outcome(item) in _MISSED
+        if kind(item.claim) == strength and outcome(item) in outcomes
     ]
     return {status: states.count(status) for status in AccountStatus if status in states}
+
+
+def account_table(
+    judgements: Iterable[Judgement], strength: str = STRENGTHS[0]
+) -> dict[Outcome, dict[AccountStatus, int]]:
+    """Count accounts by outcome of all claims of one strength that the runs do not meet."""
+    members = list(judgements)
+    rows = {item: account_counts(members, strength, (item,)) for item in (*_MISSED, *_OPEN)}
+    return {item: row for item, row in rows.items() if row}
 
 
 def headline(counts: Mapping[str, Mapping[Outcome, int]], strength: str = STRENGTHS[0]) -> str:
@@ -164,10 +180,35 @@ def fitted(study: Study) -> list[Fitted]:
     ]
 
 
-def unused_numbers(result: "StudyResult") -> tuple[int, int]:
-    """Return how many judged claims with a printed number no choice has used, and their total.
+@dataclass(frozen=True)
+class Unused:
+    """Claims with a printed number that runs measure, and those that no choice has used.
 
-    A claim has a printed number if runs measure it and the number is in a text or a table.
+    Attributes
+    ----------
+    numbers
+        Number of judged claims with a printed number in a text or a table.
+    free
+        How many of these no choice of the model has used.
+    met
+        How many of the latter are met.
     """
-    numbers = [j for j in result.judgements if j.ground is Ground.PRINTED]
-    return sum(not j.claim.calibration for j in numbers), len(numbers)
+
+    numbers: int
+    free: int
+    met: int
+
+    @property
+    def text(self) -> str:
+        """Sentence with the three numbers."""
+        return (
+            f"Of {self.numbers} claims with a printed number that runs measure, no choice of the "
+            f"model has used {self.free}; the runs meet {self.met} of these."
+        )
+
+
+def unused(result: "StudyResult") -> Unused:
+    """Return how many printed numbers no choice of the model has used, and how many are met."""
+    numbers = [item for item in result.judgements if item.ground is Ground.PRINTED]
+    free = [item for item in numbers if not item.claim.calibration]
+    return Unused(len(numbers), len(free), sum(outcome(j) is Outcome.NUMBER for j in free))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from farlink import files
 from farlink.pictures import optional
 from farlink.plot.style import save
-from farlink.studies.account import Accounted
+from farlink.studies.account import Accounted, AccountStatus
 from farlink.studies.controls import NegativeControl
 from farlink.studies.draw import numbers
 from farlink.studies.grid import Grid, frame
@@ -19,6 +19,7 @@ from farlink.studies.judge import Finding, Judgement
 from farlink.studies.outcome import (
     Outcome,
     account_counts,
+    account_table,
     count,
     fitted,
     headline,
@@ -26,10 +27,10 @@ from farlink.studies.outcome import (
     outcome,
     outcome_of,
     summary,
-    unused_numbers,
+    unused,
 )
 from farlink.studies.quantity import Evidence, short
-from farlink.studies.study import Claim, Curves, Drawing, Item, Table
+from farlink.studies.study import STRENGTHS, Claim, Curves, Drawing, Item, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,6 +104,10 @@ def document(result: "StudyResult") -> dict[str, Any]:
         "accounts": {
             status.value: number for status, number in account_counts(result.judgements).items()
         },
+        "accounts_by_outcome": {
+            item.value: {status.value: number for status, number in row.items()}
+            for item, row in account_table(result.judgements).items()
+        },
         "fitted": [
             {"item": row.choice.item, "claims": list(row.claims), "cells": list(row.cells)}
             for row in fitted(result.study)
@@ -162,7 +167,10 @@ def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
     wrong = [
         judgement
         for judgement in result.judgements
-        if judgement.cause or judgement.accounted or judgement.status == "not reproduced"
+        if judgement.cause
+        or judgement.accounted
+        or judgement.status == "not reproduced"
+        or (judgement.fails and judgement.claim.strength == STRENGTHS[0])
     ]
     counts = count(result.judgements)
     return (
@@ -177,10 +185,11 @@ def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
             outcomes=[item for item in Outcome if any(item in row for row in counts.values())],
             counts=counts,
             headline=headline(counts),
-            accounts=account_counts(result.judgements),
+            accounts=account_table(result.judgements),
+            states=AccountStatus,
             precision=result.study.precision,
             grids=result.grids,
-            unused=unused_numbers(result),
+            unused=unused(result),
             kinds={item.claim.id: kind(item.claim) for item in result.judgements},
             results={item.claim.id: outcome(item) for item in result.judgements},
             outcome_of=outcome_of,
@@ -234,7 +243,7 @@ def _mutation(mutation: NegativeControl, result: "StudyResult") -> dict[str, Any
         "doc": mutation.control.doc,
         "turned": turned,
         "undecided": mutation.opened(result.judgements),
-        "green": [name for name in mutation.green if not result.study.claims[name].calibration],
+        "green": mutation.green_free,
         "judged": mutation.judged,
         "unnoticed": mutation.unnoticed,
     }

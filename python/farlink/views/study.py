@@ -3,12 +3,15 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from farlink.studies.archive import StudyResult
     from farlink.studies.inference import Inferred
+    from farlink.studies.judge import Judgement
     from farlink.studies.live import Live
     from farlink.views.page import Sink
 
-__all__ = ["_table", "show", "show_inferred", "show_tables"]
+__all__ = ["_table", "account_lines", "show", "show_inferred", "show_tables"]
 
 
 _STYLES = {
@@ -24,7 +27,7 @@ def show(result: "StudyResult", out: "Sink") -> None:
     """Print a line per claim with its verdict, and a summary of the runs."""
     from rich.text import Text
 
-    from farlink.studies.outcome import account_counts, count, headline, kind, outcome
+    from farlink.studies.outcome import count, headline, kind, outcome
 
     if result.judgements:
         table = _table("claim", "outcome", "strength", "what it hangs on")
@@ -35,9 +38,8 @@ def show(result: "StudyResult", out: "Sink") -> None:
         out.print(table)
         out.print(headline(count(result.judgements)), soft_wrap=True)
         out.print(f"All claims: {result.summary}", soft_wrap=True)
-        if counts := account_counts(result.judgements):
-            parts = ", ".join(f"{number} {status.value}" for status, number in counts.items())
-            out.print(f"Missed numbers of strong claims: {parts}.", soft_wrap=True)
+        for line in account_lines(result.judgements):
+            out.print(line, soft_wrap=True)
     out.print(
         f"{result.study.id}, seed {result.seed}, {result.runs} runs of a point"
         f"{', quick' if result.quick else ''}; {result.simulated_runs:,} runs, "
@@ -47,6 +49,17 @@ def show(result: "StudyResult", out: "Sink") -> None:
 
     if result.live is not None:
         _show_live(result.live, result, out)
+
+
+def account_lines(judgements: "Iterable[Judgement]") -> list[str]:
+    """Return a line per outcome of the strong claims that the runs do not meet."""
+    from farlink.studies.outcome import account_table
+
+    return [
+        f"Strong claims, {item.value}: "
+        + ", ".join(f"{number} {status.value}" for status, number in row.items())
+        for item, row in account_table(judgements).items()
+    ]
 
 
 _SHADES = ("green", "yellow", "yellow", "dark_orange", "red", "bold red")
