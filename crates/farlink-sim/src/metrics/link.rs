@@ -245,7 +245,7 @@ fn walk(world: &World, [from, to]: [NodeId; 2], mut each: impl FnMut(NodeId, Lin
 fn cutting_agents(world: &World, from: NodeId, to: NodeId) -> usize {
     let mut sum = 0;
     walk(world, [from, to], |at, _| {
-        sum += world.agents.cutting_at(at)
+        sum += world.agents.cutting_at(at);
     });
     sum
 }
