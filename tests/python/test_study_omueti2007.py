@@ -92,6 +92,19 @@ def test_the_buffer_of_a_reading_is_that_of_the_congested_gateway_only() -> None
     assert [item["queue"] for item in service] == [{"packets": 4}, "unlimited"]
 
 
+def test_two_packets_of_pages_leave_files_and_free_gateways_alone() -> None:
+    model = STUDY.model(SimulationCache(runs=2), STUDY.plan.interpretations["buffer-2-packets"])
+    queues = [
+        model.cell("sack", "n", **factors).scenario["links"][1]["down"]["queue"]
+        for factors in (
+            {"app": "http", "congested": True},
+            {"app": "http"},
+            {"congested": True},
+        )
+    ]
+    assert queues == [{"packets": 2}, "unlimited", {"bytes": "37500 B"}]
+
+
 # --- Pages under congestion
 
 
@@ -111,6 +124,21 @@ def test_printed_pages_are_those_of_table_6() -> None:
         for ack, value in zip(cells["columns"].values(), line["printed"], strict=True)
     }
     assert printed == PRINTED
+
+
+def test_with_two_packets_three_of_four_pairs_have_the_printed_order() -> None:
+    reading = STUDY.plan.interpretations["buffer-2-packets"]
+    model = STUDY.model(SimulationCache(runs=2), reading)
+    cells = {cell: model.page(*cell, congested=True) for cell in PRINTED}
+    ratio, factor = level({cell: time.mean for cell, time in cells.items()})
+    assert 0.98 < ratio < 1.06
+    assert factor < 1.13
+    faster = [
+        cells["adalr_" + base, ack].mean < cells[base, ack].mean
+        for base in ("sack", "newreno")
+        for ack in ("d", "n")
+    ]
+    assert faster == [True, True, True, False]
 
 
 def test_a_buffer_of_four_packets_gives_the_printed_level_at_any_rate(

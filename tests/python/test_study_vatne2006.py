@@ -100,3 +100,15 @@ def test_whole_numbers_of_a_kernel_decide_who_is_ahead() -> None:
     ratios = [ratio(id) for id in ids]  # noqa: A001
     assert ratios == sorted(ratios)
     assert ratios[0] < 0.6 < ratios[1] < 0.7 < ratios[2] < 0.85 < ratios[3] < 1.1 < 1.3 < ratios[4]
+
+
+def test_a_queue_of_20_packets_is_excluded_by_the_segments_out_of_order() -> None:
+    reading = STUDY.plan.interpretations["queue-20-packets"]
+    model = STUDY.model(SimulationCache(runs=2), reading)
+    chosen = STUDY.model(SimulationCache(runs=2), STUDY.plan.interpretations["as chosen"])
+    place = {"place": "day1"}
+    assert model.thr("hybla", 0, 0, **place).mean < 0.7 * chosen.thr("hybla", 0, 0, **place).mean
+    lost = model.resent("hybla", 0, 0, **place) - model.nrtx("hybla", 0, 0, **place)
+    assert lost.mean > 30 * 3.6
+    radio = [item.cell("newreno", 1, 0.03).scenario for item in (model, chosen)]
+    assert radio[0] == radio[1]

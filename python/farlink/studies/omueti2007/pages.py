@@ -13,7 +13,7 @@ from farlink.studies.study import Table
 
 __all__ = ["BUFFERS", "PRINTED", "RATES", "level"]
 
-BUFFERS = (3, 4, 5, 6, 8, 10)
+BUFFERS = (2, 3, 4, 5, 6, 8, 10)
 """Buffers (packets)."""
 
 RATES = (300, 360, 420, 512)

@@ -87,6 +87,13 @@ REGISTRY.hook("buffer_50")(_buffer({"bytes": "50 kB"}))
 REGISTRY.hook("buffer_4")(_buffer({"packets": 4}))
 
 
+@REGISTRY.hook("buffer_2")
+def _buffer_2(tree: dict[str, Any]) -> None:
+    """Limit the gateway's buffer to two packets for web pages, and leave it for files."""
+    if tree["flows"][0]["app"] == "http":
+        service(tree, "queue", {"packets": 2})
+
+
 @REGISTRY.hook("file_50e6")
 def _file_50e6(tree: dict[str, Any]) -> None:
     """Change the file's size from 50 MiB to 50 * 10^6 bytes."""

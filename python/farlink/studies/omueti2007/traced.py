@@ -22,6 +22,11 @@ def _same(model: Model, value: float, label: str) -> Quantity:
     return Quantity([value] * model.cache.runs, label)
 
 
+def _mean(values: NDArray[np.float64]) -> float:
+    """Return the mean, NaN without values: a transfer can end before a time of the figure."""
+    return float(np.mean(values)) if values.size else math.nan
+
+
 def _rate(model: Model, cell: Cell) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return times and throughput (bit/s) of the satellite's downlink."""
     table = model.cache.trace(cell, "throughput")
@@ -35,7 +40,7 @@ def late_share(model: Model, tcp: str, ack: str) -> Quantity:
     end = model.cache.flow(model.cell("adalr_sack", ack), "duration").mean
     time, rate = _rate(model, model.cell(tcp, ack))
     late = (time > 0.75 * end) & (time < 0.98 * end)
-    return _same(model, float(np.mean(rate[late])) / _RATE, f"late share({tcp}, {ack})")
+    return _same(model, _mean(rate[late]) / _RATE, f"late share({tcp}, {ack})")
 
 
 @REGISTRY.function("rho_is")
@@ -75,7 +80,7 @@ def _over_time(model: Model, label: str, congested: bool, scale: float = 1e-3) -
     names = {"TCP-ADaLR SACK": "adalr_sack", "TCP-ADaLR NewReno": "adalr_newreno"}
     for name, tcp in {**names, "TCP SACK": "sack", "TCP NewReno": "newreno"}.items():
         time, rate = _rate(model, model.cell(tcp, "n", congested=congested))
-        at = [float(np.mean(rate[np.abs(time - item) <= _BIN_S / 2])) for item in x]
+        at = [_mean(rate[np.abs(time - item) <= _BIN_S / 2]) for item in x]
         series[name] = [_same(model, value, name) for value in at]
     return Curves([float(item) for item in x], "time (s)", label, series, scale)
 

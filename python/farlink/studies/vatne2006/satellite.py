@@ -106,6 +106,14 @@ def _window_125(tree: dict[str, Any]) -> None:
         tree["tcp"]["receive_window"] = "125000 B"
 
 
+@REGISTRY.hook("queue_20")
+def _queue_20(tree: dict[str, Any]) -> None:
+    """Let the satellite's queue hold 20 packets instead of 105 kB."""
+    down = tree["links"][0]["down"]
+    if down["queue"] == {"bytes": "105 kB"}:
+        down["queue"] = {"packets": 20}
+
+
 @REGISTRY.hook("no_silence")
 def _no_silence(tree: dict[str, Any]) -> None:
     tree["links"][0]["down"].get("channel", {}).pop("mobile", None)
