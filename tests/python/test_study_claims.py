@@ -1,7 +1,7 @@
 """Tests claims with given numbers, where a trial found claims fitted, too loose or too harsh.
 
-The test simulates nothing. The printed numbers must pass, and numbers that the text calls wrong
-must fail.
+Tests of numbers simulate nothing. The printed numbers must pass, and numbers that the text calls
+wrong must fail.
 """
 
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from farlink import studies
 from farlink.studies.cache import SimulationCache
 from farlink.studies.judge import Finding
 from farlink.studies.quantity import Quantity, Verdict
+from farlink.studies.runner import StudyRunner
 
 FITTED = [
     "west1997.x.burst_hurts_snoop_more_on_lan",
@@ -98,3 +99,25 @@ def test_claims_state_the_printed_numbers(
         for statement in (claim.order, claim.number)
     )
     assert Finding(order, number).verdict is verdict
+
+
+@pytest.mark.parametrize("name", studies.NAMES)
+def test_each_wrong_model_names_a_claim_that_notices_it(name: str) -> None:
+    study = studies.find(name)
+    assert study.plan.controls
+    assert all(control.turns for control in study.plan.controls.values())
+
+
+@pytest.mark.parametrize(
+    ("model", "claim"),
+    [("one speed", "sec3.2.1.fading"), ("held in handoffs", "sec5.5.8"), ("no fades", "sec5.4.1")],
+)
+def test_claims_of_leung1998_notice_wrong_models_of_the_mobile(model: str, claim: str) -> None:
+    study = studies.find("leung1998")
+    right = next(iter(study.plan.interpretations.values()))
+    runner = StudyRunner(study, SimulationCache(runs=6, quick=True), [right])
+    judged = runner.judge(study.claims[f"leung1998.{claim}"])
+    assert judged.status == "reproduced"
+    control = study.plan.controls[model]
+    assert judged.claim.id in control.turns
+    assert runner.judge_once(judged, control).status != "reproduced"
