@@ -489,8 +489,8 @@ MUTANTS = [
     ),
     Mutant(
         TARGETS,
-        'or line["printed"] in before',
-        "",
+        'len(line["printed"]) > 1 and line["printed"] in before',
+        "False",
         "repeated rows are targets",
     ),
     Mutant(

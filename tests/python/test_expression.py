@@ -223,3 +223,20 @@ def test_runs_that_are_all_the_same_are_as_sure_as_a_sign_test() -> None:
 def test_a_tie_is_as_wide_as_it_says() -> None:
     assert verdict("tie(thr('rlp'), 10.3, 0.02)") is Verdict.NOT_REPRODUCED
     assert verdict("tie(thr('rlp'), 10.3, 0.04)") is Verdict.REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("text", "mean"),
+    [
+        ("max(thr('rlp', per=p) for p in P)", 10.0),
+        ("min(thr('rlp', per=p) for p in P)", 9.0),
+        ("max(thr('rlp'), never)", 10.0),
+        ("min(never, thr('rlp'))", 10.0),
+        ("thr('none')", 12.0),
+        ("max(1, 2.5)", 2.5),
+    ],
+)
+def test_a_value_is_a_quantity(text: str, mean: float) -> None:
+    never = Quantity([float("nan")] * RUNS, "never")
+    value = Expression(text, "a cell").quantity({**NAMES, "never": never})
+    assert value.mean == pytest.approx(mean)

@@ -4,14 +4,16 @@ import math
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from farlink.studies import find
 from farlink.studies.cache import SimulationCache
 from farlink.studies.expression import Expression
+from farlink.studies.inference.targets import keys
 from farlink.studies.inference.unknowns import change, unknowns
 from farlink.studies.model import Change
-from farlink.studies.quantity import Evidence
+from farlink.studies.quantity import Evidence, Quantity
 from farlink.studies.wong1998.one_model import (
     FIGURES,
     LEVELS,
@@ -82,6 +84,44 @@ def test_levels_reach_the_protocol_that_they_concern() -> None:
     assert _scenario({"ACKs": "at once"}, "none", 0.1)["tcp"]["ack_every"] == 1
 
 
+def test_samples_and_time_outs_are_levels_of_the_sender() -> None:
+    tcp = _scenario({"samples": "each segment", "time-out": "first"}, "mdlp", 0.3)["tcp"]
+    assert tcp["sampling"] == "every-segment"
+    assert tcp["repeat_first"] is True
+
+
+def test_a_time_out_of_one_segment_keeps_runs_from_standing_still() -> None:
+    """If a time-out sends all segments again, some runs send each segment twice to their end.
+
+    Karn's rule then leaves no sample, and the RTO stays below the delay of the link.
+    """
+
+    def slow(level: str) -> int:
+        changed = change(MEMBERS, {**CHOSEN, "time-out": level}, REGISTRY.hooks, REGISTRY.editors)
+        values = STUDY.model(SimulationCache(runs=16), changed).thr("mdlp", 0.5).values
+        return sum(value < 600 for value in values)
+
+    assert slow("all") > slow("first") == 0
+
+
+def test_each_printed_number_is_a_target_although_some_are_equal() -> None:
+    tables = {"printed": STUDY.tables["printed"].data}
+    assert len(keys(tables)) == len(tables["printed"]["cells"]["rows"]) == 12
+
+
+def test_each_printed_number_has_a_simulated_quantity() -> None:
+    rows = STUDY.tables["printed"].data["cells"]["rows"]
+    # Any positive number that depends on the loss does for a test of the expressions.
+    some = dict.fromkeys(REGISTRY.functions, lambda *_: Quantity([3.0, 3.1], "some"))
+    some |= {
+        name: lambda *args, **_: Quantity([20 * args[-1], 21 * args[-1]], "some")
+        for name in STUDY.plan.measures
+    }
+    for row, line in rows.items():
+        value = Expression(line["ours"], row).quantity({**STUDY.plan.constants, **some})
+        assert np.isfinite(value.mean) or "passes" in row or "overtakes" in row, row
+
+
 def test_the_minimum_interval_runs_from_the_end_without_the_frame() -> None:
     frame_ms = 1000 * FULL_FRAME_BITS / 19_200
 
@@ -118,6 +158,13 @@ def test_combinations_have_every_level_once() -> None:
     assert len(set(rows)) == len(rows) == math.prod(len(levels) for levels in LEVELS.values())
     assert tuple(CHOSEN[name] for name in LEVELS) == rows[0]
     assert set(LEVELS) <= CHOSEN.keys()
+
+
+def test_a_part_of_the_combinations_has_the_given_levels() -> None:
+    part = list(combinations({"time-out": "first", "errors": "0.5"}))
+    assert {levels["time-out"] for levels in part} == {"first"}
+    assert {levels["errors"] for levels in part} == {0.5}
+    assert len(part) * 6 == len(list(combinations()))
 
 
 def test_a_figure_excludes_what_it_refutes_and_what_is_a_tie() -> None:

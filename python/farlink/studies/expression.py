@@ -29,6 +29,7 @@ The rest of Python is not allowed, such as assignments, imports and attributes.
 """
 
 import ast
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -93,6 +94,13 @@ class Expression:
     def value(self, names: Mapping[str, Any]) -> Any:  # noqa: ANN401 (whatever the expression is)
         """Evaluate the expression with `names` and the functions of the language."""
         return _evaluate(self._tree, {**FUNCTIONS, **names})
+
+    def quantity(self, names: Mapping[str, Any]) -> Quantity:
+        """Return the value as a quantity; `max` and `min` stand for the extreme of the means."""
+        value = self.value(names)
+        if isinstance(value, _Extreme):
+            return value.quantity()
+        return value if isinstance(value, Quantity) else Quantity([float(value)] * 2, "computed")
 
     def evidence(self, names: Mapping[str, Any]) -> Evidence:
         """Evaluate the expression as a statement.
@@ -161,6 +169,11 @@ class _Extreme:
     def compare(self, sign: str, bound: "float | Quantity") -> Evidence:
         parts = [_stated(_order(item, sign, bound), "a part") for item in self.of]
         return every(parts) if (sign in ("<", "<=")) == self.largest else some(parts)
+
+    def quantity(self) -> Quantity:
+        """Return the quantity with the largest, or smallest, mean."""
+        sign = 1 if self.largest else -1
+        return max(self.of, key=lambda q: -math.inf if math.isnan(q.mean) else sign * q.mean)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any
 from farlink.studies.agreement import Agreement, GridCell, agreement
 from farlink.studies.expression import Expression
 from farlink.studies.model import Model
-from farlink.studies.quantity import Quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -230,9 +229,7 @@ def _cell(
     if "none" in line:
         return GridCell(row, column, str(printed), reason=line["none"], used=used)
     text = line["ours"] if isinstance(line["ours"], str) else line["ours"][place]
-    ours = Expression(text, f"{row}, {column}").value(names)
-    if not isinstance(ours, Quantity):
-        ours = Quantity([float(ours)] * 2, "computed")
+    ours = Expression(text, f"{row}, {column}").quantity(names)
     value = float(printed)
     low, high = _interval(value, line, place)
     return GridCell(row, column, f"{printed}", value, low, high, ours, used=used)

@@ -2,7 +2,8 @@
 
 The split is drawn by seed, table by table (stratified). Cells that were used for a choice of the
 model are never in the held-out half. Two kinds of rows are left out: rows marked `derived`, which
-follow from other cells, and rows that repeat the numbers of an earlier row of their table.
+follow from other cells, and rows that repeat the numbers of an earlier row of their table. A row of
+one cell is no repetition, because two numbers may be equal by chance.
 """
 
 import random
@@ -60,7 +61,8 @@ def keys(tables: Mapping[str, Mapping[str, Any]], used: Sequence[str] = ()) -> l
             continue
         data, before = entry["cells"], []
         for row, line in data["rows"].items():
-            if line.get("derived") or "none" in line or line["printed"] in before:
+            repeats = len(line["printed"]) > 1 and line["printed"] in before
+            if line.get("derived") or "none" in line or repeats:
                 continue
             before.append(line["printed"])
             for place, column in enumerate(data["columns"]):

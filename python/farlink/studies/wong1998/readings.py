@@ -91,6 +91,16 @@ def _acks_at_once(scenario: dict[str, Any]) -> None:
     scenario["tcp"]["ack_every"] = 1
 
 
+@REGISTRY.hook("each_segment")
+def _each_segment(scenario: dict[str, Any]) -> None:
+    scenario["tcp"]["sampling"] = "every-segment"
+
+
+@REGISTRY.hook("repeat_first")
+def _repeat_first(scenario: dict[str, Any]) -> None:
+    scenario["tcp"]["repeat_first"] = True
+
+
 @REGISTRY.hook("count_received")
 def _count_received(scenario: dict[str, Any]) -> None:
     """Restart MDLP's count of time-outs only when the frame of the first poll was received."""
