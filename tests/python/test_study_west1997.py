@@ -1,5 +1,6 @@
 """West and Vaidya 1997: the model against closed forms, scripted losses, and wrong models."""
 
+import copy
 import math
 
 import numpy as np
@@ -11,6 +12,8 @@ from farlink.studies.grid import grid
 from farlink.studies.model import Model
 from farlink.studies.quantity import Quantity
 from farlink.studies.west1997 import STUDY
+from farlink.studies.west1997.hooks import OTHER_BITS_PER_S
+from farlink.studies.west1997.registry import REGISTRY
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +98,32 @@ def test_the_local_timer_starts_at_the_cache_of_the_lan(west: Model) -> None:
         assert starts("timer-from-departure", "lan", scheme) == ["departure", "64 KiB"]
         assert starts("errors-of-table-1", "lan", scheme) == ["arrival", "52736 B"]
     assert starts("errors-of-table-1", "lan", "reno") == ["64 KiB"]
+
+
+def test_acks_pass_during_the_delay_on_the_slow_link_alone(west: Model) -> None:
+    model = STUDY.model(west.cache, STUDY.plan.interpretations["slow-timer-free"])
+    slow = model.cell("snoop", "burst6", net="low").scenario
+    assert "half_duplex" not in slow["links"][1]
+    assert [agent["tick"] for agent in slow["agents"]] == ["380 ms"]
+    lan = model.cell("snoop", "burst6").scenario
+    assert lan == west.cell("snoop", "burst6").scenario
+    # Both readings of the delay give the printed time without errors.
+    assert model.time("reno", "none", net="low").mean == pytest.approx(138.1, abs=0.43)
+
+
+def test_other_packets_go_to_the_mobile_host_alone(west: Model) -> None:
+    def other(level: str, **factors: object) -> list[object]:
+        tree = copy.deepcopy(dict(west.cell("reno", "none", **factors).scenario))
+        REGISTRY.editors["other_every"](tree, level)
+        return [flow.get("rate") for flow in tree["flows"]]
+
+    for level, bits_per_s in OTHER_BITS_PER_S.items():
+        rate = [f"{bits_per_s} bit/s"] if bits_per_s else []
+        assert other(level) == [None, *rate]
+        assert other(level, net="wan") == [None]
+        # Packets have 100 bytes, and levels have two digits.
+        seconds = float(level.removesuffix(" s")) if bits_per_s else 0.0
+        assert bits_per_s * seconds == (800 if bits_per_s else 0)
 
 
 def test_hooks_of_readings_and_mutants_change_their_keys(west: Model) -> None:

@@ -104,12 +104,6 @@ def _slow_timer(scenario: dict[str, Any]) -> None:
         _agents(tick="400 ms")(scenario)
 
 
-@REGISTRY.hook("slow_timer_350")
-def _slow_timer_350(scenario: dict[str, Any]) -> None:
-    if not _is_lan(scenario):
-        _agents(tick="350 ms")(scenario)
-
-
 @REGISTRY.hook("tick_1s_slow")
 def _tick_1s_slow(scenario: dict[str, Any]) -> None:
     if not _is_lan(scenario):
@@ -123,15 +117,45 @@ def _slow_reno(scenario: dict[str, Any]) -> None:
         down["service_time"] = "167 ms"
 
 
-@REGISTRY.hook("other_traffic")
-def _other_traffic(scenario: dict[str, Any]) -> None:
-    """Add a rare packet of other traffic to the mobile host, and slow packets without an agent."""
-    if scenario["flows"][0]["to"] == "chopin":
-        bits_per_s = 60 if _is_lan(scenario) else 40
+def _other_packets(scenario: dict[str, Any], bits_per_s: int) -> None:
+    """Send packets of 100 bytes of other traffic to the mobile host."""
+    if bits_per_s and scenario["flows"][0]["to"] == "chopin":
         other = {"from": "ravel", "to": "chopin", "app": "cbr", "packet": "100 B"}
         other |= {"name": "other", "rate": f"{bits_per_s} bit/s", "duration": "3000 s"}
         scenario["flows"].append(other)
+
+
+@REGISTRY.hook("other_traffic")
+def _other_traffic(scenario: dict[str, Any]) -> None:
+    """Add a rare packet of other traffic to the mobile host, and slow packets without an agent."""
+    _other_packets(scenario, 60 if _is_lan(scenario) else 40)
     _slow_reno(scenario)
+
+
+OTHER_BITS_PER_S = {"none": 0, "25 s": 32, "20 s": 40, "16 s": 50, "10 s": 80}
+"""Rate of other traffic, by the time between its packets of 100 bytes."""
+
+
+@REGISTRY.editor("other_every")
+def _other_every(scenario: dict[str, Any], period: str) -> None:
+    """Add a packet of other traffic to the mobile host each `period`."""
+    _other_packets(scenario, OTHER_BITS_PER_S[period])
+
+
+@REGISTRY.hook("free_medium")
+def _free_medium(scenario: dict[str, Any]) -> None:
+    """Delay packets on the slow link without holding the medium: ACKs pass meanwhile."""
+    if not _is_lan(scenario):
+        scenario["links"][1].pop("half_duplex")
+        scenario["links"][1]["down"]["service_time"] = "94.6 ms"
+
+
+@REGISTRY.hook("slow_timer_free")
+def _slow_timer_free(scenario: dict[str, Any]) -> None:
+    """Free the medium during the added delay, with a local timer of at least 380 ms there."""
+    if not _is_lan(scenario):
+        _free_medium(scenario)
+        _agents(tick="380 ms")(scenario)
 
 
 @REGISTRY.hook("full_duplex")
