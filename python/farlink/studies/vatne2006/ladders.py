@@ -103,9 +103,10 @@ def _first_as_rest(model: Model) -> Evidence:
     first, rest = values[:4], values[4:]
     if len(rest) < 2:
         return fact(holds=False, detail="too few transfers")
-    z = (np.mean(first) - np.mean(rest)) / (
-        np.std(values, ddof=1) * math.sqrt(1 / 4 + 1 / len(rest))
-    )
+    error = np.std(values, ddof=1) * math.sqrt(1 / 4 + 1 / len(rest))
+    if not error > 0:
+        return fact(holds=False, detail="no two transfers differ")
+    z = (np.mean(first) - np.mean(rest)) / error
     return fact(bool(abs(z) < 3), f"the first four are {z:.1f} standard errors from the rest")
 
 
