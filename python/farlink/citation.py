@@ -177,7 +177,9 @@ def _parts(scenario: Mapping[str, Any]) -> Iterator[str]:
         if "header_compression" in link:
             yield "header_compression"
         yield f"arq {link.get('arq', {}).get('protocol')}"
-    yield from (f"agent {entry['kind']}" for entry in scenario.get("agents", []))
+    for entry in scenario.get("agents", []):
+        yield f"agent {entry['kind']}"
+        yield from (key for key in ("satellite_xtp", "satellite_stp") if key in entry)
     for entry in scenario.get("flows", []):
         yield f"app {entry.get('app')}"
         if multipath := entry.get("multipath"):

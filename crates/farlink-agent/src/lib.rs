@@ -26,7 +26,7 @@ pub use middlebox::{
     Act, Action, Agent, Injection, Leaving, LinkEvent, Note, Out, Tag, TransferredState, Verdict,
 };
 pub use snoop::{Repair, SackHandling, SenderNotices, Snoop, SnoopConfig, TimerStart};
-pub use split::{Settings as SplitSettings, Split};
+pub use split::{Far, Settings as SplitSettings, Split};
 pub use spoof::{Settings as SpoofSettings, Spoof};
 pub use thin::{Thin, ThinConfig};
 pub use view::{Path, View};

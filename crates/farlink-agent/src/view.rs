@@ -3,10 +3,10 @@
 
 use super::crossing::{Crossing, Ends};
 use farlink_tcp::{Body, Instant, IpVersion, Segment};
+use farlink_wire::Carried;
 use farlink_wire::classify::AckHeader;
 use farlink_wire::id::{FlowId, NodeId};
 use farlink_wire::packet::{Datagram, HOST_TTL, Ip, Packet, Payload, Raw};
-use farlink_wire::xtp::Pdu;
 use farlink_wire::{Addresses, IpFields, MAX_OPTIONS_LEN, WireError};
 
 /// Packet that crosses a node. Its headers are decoded when they are read.
@@ -56,11 +56,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the XTP packet of a datagram with its ports, unless it is damaged or a fragment.
-    pub fn pdu(&self) -> Option<(u16, u16, &Pdu)> {
+    /// Returns the packet of a simulated transport in a datagram with its ports, unless it is
+    /// damaged or a fragment.
+    pub fn pdu(&self) -> Option<(u16, u16, &Carried)> {
         match &self.packet.payload {
             Payload::Udp(datagram) if is_whole(self.packet) => {
-                let pdu = datagram.xtp.as_deref()?;
+                let pdu = datagram.carried.as_deref()?;
                 Some((datagram.src_port, datagram.dst_port, pdu))
             }
             _ => None,
@@ -246,15 +247,16 @@ impl Path {
         self.form(segment, Some(ident))
     }
 
-    /// Builds a datagram with an XTP packet on this path, with its source and destination port.
-    pub fn datagram(self, ports: (u16, u16), pdu: Pdu, now: Instant, ident: u16) -> Packet {
+    /// Builds a datagram with a packet of a simulated transport on this path, with its source and
+    /// destination port.
+    pub fn datagram(self, ports: (u16, u16), pdu: Carried, now: Instant, ident: u16) -> Packet {
         let datagram = Datagram {
             src_port: ports.0,
             dst_port: ports.1,
             number: ident.into(),
             sent_at: now,
             body: Body::of_len(pdu.wire_len()),
-            xtp: Some(Box::new(pdu)),
+            carried: Some(Box::new(pdu)),
             ..Datagram::default()
         };
         Packet {

@@ -71,7 +71,7 @@ fn kinds() -> Vec<(&'static str, Box<dyn Agent>)> {
             linger: None,
             stack_delay: Interval::ZERO,
             limits,
-            xtp: None,
+            far: None,
         }))
     };
     let partial = SenderNotices::EachPacket { negotiate: false };

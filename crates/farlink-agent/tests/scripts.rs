@@ -471,7 +471,7 @@ fn agent(options: &str) -> Result<(Box<dyn Agent>, bool), String> {
             linger,
             stack_delay: stack,
             limits,
-            xtp: None,
+            far: None,
         });
         return Ok((Box::new(split), queue));
     }

@@ -1,7 +1,7 @@
 //! Agents at routers in a scenario.
 
 use farlink_agent::{
-    Limits, Repair, SackHandling, SenderNotices, SnoopConfig, ThinConfig, TimerStart,
+    Far, Limits, Repair, SackHandling, SenderNotices, SnoopConfig, ThinConfig, TimerStart,
 };
 use farlink_tcp::{Config, Interval, config};
 use schemars::JsonSchema;
@@ -12,6 +12,7 @@ use super::checks::{LONGEST_DELAY, LONGEST_RUN, SHORTEST, fault, ignored, out_of
 use super::decode::Problem;
 use super::expanded::{ExpandedFlow, ExpandedLink};
 use super::handoff::AgentHandoff;
+use super::stp_half::StpHalfSpec;
 use super::table::table;
 use super::tcp::TcpSpec;
 use super::tree::Step;
@@ -103,6 +104,9 @@ table! {
         /// XTP instead of TCP between this proxy and one at the other end of the satellite link.
         /// Simulated only; `open` must be "early".
         satellite_xtp?: XtpHalfSpec, of [Pep];
+        /// STP instead of TCP between this proxy and one at the other end of the satellite link.
+        /// Simulated only; `open` must be "early".
+        satellite_stp?: StpHalfSpec, of [Pep];
         /// Time at which the agent answers the SYN of an end.
         open?: OpenName = OpenName::Early, of [Split, Pep, Pepsal];
         /// Most forwarded and unacknowledged bytes of a direction. At this limit a split connection
@@ -355,28 +359,52 @@ impl AgentSpec {
         Ok(())
     }
 
-    /// Checks the half over XTP against the other keys.
-    fn check_xtp(&self) -> Result<(), Problem> {
-        let Some(xtp) = &self.satellite_xtp else {
+    /// Checks the half over XTP or STP against the other keys.
+    fn check_far(&self) -> Result<(), Problem> {
+        let at = |key| move |problem: Problem| problem.within(key);
+        if let Some(xtp) = &self.satellite_xtp {
+            xtp.check().map_err(at("satellite_xtp"))?;
+        }
+        if let Some(stp) = &self.satellite_stp {
+            stp.check().map_err(at("satellite_stp"))?;
+        }
+        let Some((key, _)) = self.far_key() else {
             return Ok(());
         };
-        xtp.check()
-            .map_err(|problem| problem.within("satellite_xtp"))?;
-        if self.satellite_tcp.is_some() {
-            let message = "would be ignored beside satellite_xtp; remove one of the two";
-            return Err(fault("satellite_tcp", message));
+        let others = [
+            ("satellite_tcp", self.satellite_tcp.is_some()),
+            ("satellite_stp", self.satellite_stp.is_some()),
+        ];
+        if let Some((other, _)) = others.into_iter().find(|other| other.1 && other.0 != key) {
+            let message = format!("would be ignored beside {key}; remove one of the two");
+            return Err(fault(other, message));
         }
         if self.open() == OpenName::Through {
-            let message = "= \"through\" is not possible with satellite_xtp, which has no answer to \
-                           the opening; write open = \"early\"";
+            let why = if self.satellite_xtp.is_some() {
+                "which has no answer to the opening"
+            } else {
+                "whose answer to the opening is that of the other proxy"
+            };
+            let message =
+                format!("= \"through\" is not possible with {key}, {why}; write open = \"early\"");
             return Err(fault("open", message));
         }
         Ok(())
     }
 
-    /// Returns the parameters of the half over XTP, if the agent has one.
-    pub fn xtp(&self) -> Option<farlink_xtp::Config> {
-        self.satellite_xtp.as_ref().map(XtpHalfSpec::config)
+    /// Returns the transport of the half over the satellite, if it is not TCP.
+    pub fn far(&self) -> Option<Far> {
+        let xtp = self.satellite_xtp.as_ref().map(XtpHalfSpec::config);
+        let stp = self.satellite_stp.as_ref().map(StpHalfSpec::config);
+        xtp.map(Far::Xtp).or(stp.map(Far::Stp))
+    }
+
+    /// Returns the key of a half over the satellite that is not TCP, and its `packet`.
+    pub fn far_key(&self) -> Option<(&'static str, Size)> {
+        let xtp = self.satellite_xtp.as_ref().map(XtpHalfSpec::packet);
+        let stp = self.satellite_stp.as_ref().map(StpHalfSpec::packet);
+        xtp.map(|packet| ("satellite_xtp", packet))
+            .or(stp.map(|packet| ("satellite_stp", packet)))
     }
 
     fn check_switches(&self) -> Result<(), Problem> {
@@ -436,7 +464,7 @@ impl AgentSpec {
             return Err(fault("wireless", message));
         };
         self.check_keys()?;
-        self.check_xtp()?;
+        self.check_far()?;
         self.check_switches()?;
         if self.handoff != Some(AgentHandoff::Transfer) {
             let given = [
@@ -550,34 +578,31 @@ const SENDER_NEEDS: [SenderNeed; 4] = [
     ),
 ];
 
-/// Checks that each proxy with a half over XTP has such a proxy at the other end of its link.
+/// Checks that each proxy with a half over XTP or STP has such a proxy at the other end of its link.
 fn check_pairs(agents: &[ExpandedAgent]) -> Result<(), Problem> {
     for (number, agent) in agents.iter().enumerate() {
-        let Some(xtp) = &agent.spec.satellite_xtp else {
+        let Some((key, packet)) = agent.spec.far_key() else {
             continue;
         };
         let at = |message: String| {
-            let path = ["agents".into(), number.into(), Step::from("satellite_xtp")];
+            let path = ["agents".into(), number.into(), Step::from(key)];
             Err(Problem::new(path, message))
         };
         let link = &agent.spec.wireless;
-        let other = agents.iter().find(|other| {
-            other.wireless == agent.wireless
-                && other.at != agent.at
-                && other.spec.satellite_xtp.is_some()
-        });
-        let Some(other) = other.and_then(|other| other.spec.satellite_xtp.as_ref()) else {
+        let mut others = agents
+            .iter()
+            .filter(|other| other.wireless == agent.wireless && other.at != agent.at)
+            .filter_map(|other| other.spec.far_key());
+        let Some((_, other)) = others.find(|other| other.0 == key) else {
             return at(format!(
-                "needs a proxy with satellite_xtp at the other end of link {link:?}, too; write \
+                "needs a proxy with {key} at the other end of link {link:?}, too; write \
                  [[agents]] there with kind = \"pep\" and wireless = {link:?}"
             ));
         };
-        if other.packet() != xtp.packet() {
+        if other != packet {
             return at(format!(
-                "has packet = \"{}\", and the proxy at the other end of link {link:?} \"{}\"; write \
-                 the same",
-                xtp.packet(),
-                other.packet()
+                "has packet = \"{packet}\", and the proxy at the other end of link {link:?} \
+                 \"{other}\"; write the same"
             ));
         }
     }

@@ -102,6 +102,11 @@ const SECTIONS: &[(&str, &str, &str)] = &[
         "Proxies with XTP between them: `docs/agents/pep.md`.",
     ),
     (
+        "`satellite_stp = { ... }` of an agent",
+        "StpHalfSpec",
+        "Proxies with STP between them: `docs/stp.md`.",
+    ),
+    (
         "`[[handoffs]]`",
         "HandoffSpec",
         "Effect of a handoff: `docs/agents/handoff.md`.",

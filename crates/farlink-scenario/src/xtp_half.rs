@@ -4,9 +4,9 @@ use farlink_xtp::Config;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::checks::fault;
 use super::decode::Problem;
 use super::flow::{MAX_BYTES, MAX_COUNT, MAX_RATE};
+use super::stp_half::check_window;
 use super::table::table;
 use super::units::{Rate, Size};
 
@@ -46,14 +46,6 @@ impl XtpHalfSpec {
     /// Checks the keys. Paths in errors begin with the key.
     pub(super) fn check(&self) -> Result<(), Problem> {
         self.check_keys()?;
-        if self.window() < self.packet() {
-            let message = format!(
-                "= \"{}\" is less than packet; write at least \"{}\"",
-                self.window(),
-                self.packet()
-            );
-            return Err(fault("window", message));
-        }
-        Ok(())
+        check_window(self.window(), self.packet())
     }
 }

@@ -200,7 +200,7 @@ fn split(agent: &ExpandedAgent, links: &[ExpandedLink]) -> SplitSettings {
         linger: (!linger.is_zero()).then_some(linger),
         stack_delay: spec.stack_delay().0,
         limits: spec.limits(),
-        xtp: spec.xtp(),
+        far: spec.far(),
     }
 }
 

@@ -222,12 +222,13 @@ pub(crate) fn each<T: Send + Sync>(
     (kept, None)
 }
 
-/// Returns an error if an agent has a half over XTP, whose packets have no contents of real data.
+/// Returns an error if an agent has a half over XTP or STP, whose packets have no contents of real
+/// data.
 pub(crate) fn agents_have_contents(scenario: &Expanded) -> Result<(), RunError> {
     for (number, agent) in scenario.agents.iter().enumerate() {
-        if agent.spec.satellite_xtp.is_some() {
+        if let Some((key, _)) = agent.spec.far_key() {
             return Err(RunError::Build(format!(
-                "agents[{number}].satellite_xtp is simulated and cannot be emulated, because its \
+                "agents[{number}].{key} is simulated and cannot be emulated, because its \
                  packets carry no real data; write satellite_tcp"
             )));
         }

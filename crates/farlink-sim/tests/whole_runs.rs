@@ -51,6 +51,7 @@ mod routes;
 mod send_buffer;
 mod slow_start;
 mod sojourns;
+mod stp_proxy;
 mod super_packets;
 mod udp;
 mod undo;

@@ -4,14 +4,17 @@ use crate::common::{expand, load_error, metric, result};
 use farlink_sim::Live;
 use serde_json::Value;
 
-/// Returns server, hub, satellite of 2 Mbit/s and 250 ms with these further keys, terminal and
-/// client, a proxy at each end of the satellite, and a flow.
+const HALF: &str = "satellite_xtp = { rate = \"1900 kbit/s\", window = \"8 MiB\" }";
+
 fn network(satellite: &str, proxy: &str, flow: &str) -> String {
+    between_proxies(satellite, &format!("{HALF}\n{proxy}"), flow)
+}
+
+/// Returns server, hub, satellite of 2 Mbit/s and 250 ms with these further keys, terminal and
+/// client, a proxy with these keys at each end of the satellite, and a flow.
+pub(crate) fn between_proxies(satellite: &str, proxy: &str, flow: &str) -> String {
     let agent = |at: &str| {
-        format!(
-            "[[agents]]\nat = \"{at}\"\nwireless = \"satellite\"\nkind = \"pep\"\n\
-             satellite_xtp = {{ rate = \"1900 kbit/s\", window = \"8 MiB\" }}\n{proxy}\n"
-        )
+        format!("[[agents]]\nat = \"{at}\"\nwireless = \"satellite\"\nkind = \"pep\"\n{proxy}\n")
     };
     let link = |name: &str, a: &str, b: &str, rate: &str, more: &str| {
         let way = format!("{{ rate = \"{rate}\"{more} }}");
@@ -34,16 +37,16 @@ fn network(satellite: &str, proxy: &str, flow: &str) -> String {
     .concat()
 }
 
-fn value(result: &Value, name: &str) -> f64 {
+pub(crate) fn value(result: &Value, name: &str) -> f64 {
     metric(result, "flows", 0, name)
 }
 
-fn agent(result: &Value, number: usize, name: &str) -> f64 {
+pub(crate) fn agent(result: &Value, number: usize, name: &str) -> f64 {
     metric(result, "agents", number, name)
 }
 
-const FILE: &str = "app = \"file\"\nsize = \"4 MB\"";
-const LOSSES: &str = ", channel = { loss = 0.05 }";
+pub(crate) const FILE: &str = "app = \"file\"\nsize = \"4 MB\"";
+pub(crate) const LOSSES: &str = ", channel = { loss = 0.05 }";
 
 /// 4 MB take 16.8 s at 1900 kbit/s. Losses of 5 % cost about 5 % of the rate, because XTP does not
 /// take them for congestion.
@@ -76,10 +79,7 @@ fn a_file_crosses_the_satellite_at_the_configured_rate() {
 #[test]
 fn tcp_between_the_proxies_is_slower_under_losses() {
     let xtp = result(&network(LOSSES, "", FILE));
-    let text = network(LOSSES, "", FILE).replace(
-        "satellite_xtp = { rate = \"1900 kbit/s\", window = \"8 MiB\" }",
-        "satellite_tcp = { variant = \"sack\" }",
-    );
+    let text = network(LOSSES, "", FILE).replace(HALF, "satellite_tcp = { variant = \"sack\" }");
     let tcp = result(&text);
     assert!(value(&tcp, "goodput") < 0.3 * value(&xtp, "goodput"));
 }
@@ -88,6 +88,11 @@ fn tcp_between_the_proxies_is_slower_under_losses() {
 /// other.
 #[test]
 fn connections_of_every_kind_cross() {
+    every_kind_crosses(HALF);
+}
+
+/// Checks that connections of every kind cross proxies with this half.
+pub(crate) fn every_kind_crosses(half: &str) {
     for flow in [
         "app = \"file\"\nsize = \"300 kB\"\nreverse = \"200 kB\"",
         "app = \"file\"\nsize = \"300 kB\"\nopens = \"receiver\"",
@@ -95,13 +100,12 @@ fn connections_of_every_kind_cross() {
         "app = \"http\"\npages = 3",
     ] {
         for satellite in ["", LOSSES, ", channel = { loss = 0.3 }"] {
-            let result = result(&network(satellite, "", flow));
+            let result = result(&between_proxies(satellite, half, flow));
             assert_eq!(value(&result, "completed"), 1.0, "{flow} {satellite}");
-            assert_eq!(
-                agent(&result, 1, "connections_failed"),
-                0.0,
-                "{flow} {satellite}"
-            );
+            for number in [0, 1] {
+                let failed = agent(&result, number, "connections_failed");
+                assert_eq!(failed, 0.0, "{flow} {satellite}");
+            }
         }
     }
 }
@@ -127,11 +131,7 @@ fn the_stack_delays_packets_of_the_satellite() {
 #[test]
 fn refusals_name_the_key() {
     let good = network("", "", FILE);
-    let alone = good.replacen(
-        "satellite_xtp = { rate = \"1900 kbit/s\", window = \"8 MiB\" }",
-        "",
-        1,
-    );
+    let alone = good.replacen(HALF, "", 1);
     for (text, message) in [
         (
             alone,

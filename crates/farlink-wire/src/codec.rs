@@ -56,7 +56,7 @@ pub fn encode_prefix(
     }
     let start = out.len();
     let end = start + packet.ip_len().min(max) as usize;
-    let mut of_xtp = Vec::new();
+    let mut carried = Vec::new();
     let body = match &packet.payload {
         Payload::Tcp(segment) => {
             let mut tcp = tcp_header(segment)?.to_bytes();
@@ -73,11 +73,11 @@ pub fn encode_prefix(
             body
         }
         Payload::Udp(datagram) => {
-            if let Some(pdu) = &datagram.xtp {
-                of_xtp = pdu.to_bytes();
+            if let Some(pdu) = &datagram.carried {
+                carried = pdu.to_bytes();
             }
             let sum = ip::write_header(packet, addresses, IpNumber::UDP, out)?;
-            let body = datagram.body.bytes().unwrap_or(&of_xtp);
+            let body = datagram.body.bytes().unwrap_or(&carried);
             let mut udp = UdpHeader {
                 source_port: datagram.src_port,
                 destination_port: datagram.dst_port,

@@ -4,6 +4,7 @@
 //! The lowest of the crates between TCP and the simulator. It has no types for links or channels.
 #![forbid(unsafe_code)]
 
+mod carried;
 pub mod classify;
 mod codec;
 pub mod fragment;
@@ -16,8 +17,10 @@ pub mod packets;
 pub mod parquet;
 pub mod pcapng;
 pub mod rfc1144;
+pub mod stp;
 pub mod xtp;
 
+pub use carried::Carried;
 pub use codec::{
     Addresses, IpFields, MAX_IPV4_LEN, MAX_OPTIONS_LEN, WireError, address_of, decode,
     decode_damaged, decode_headers, decode_udp, encode, encode_prefix, is_tcp_fragment,

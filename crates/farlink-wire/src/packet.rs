@@ -1,10 +1,10 @@
 //! A packet: an IP header as plain values, and its payload.
 
+use crate::carried::Carried;
 pub use crate::fragment::IPV4_HEADER_LEN;
 use crate::fragment::{FRAGMENT_HEADER_LEN, Mtu, Piece, write_fragment_fields};
 use crate::id::{FlowId, NodeId};
 use crate::ipv6;
-use crate::xtp::{Content, Pdu};
 use farlink_tcp::{Body, Dscp, Ecn, Instant, Interval, IpVersion, Priority, Segment};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -140,10 +140,10 @@ pub struct Datagram {
     pub number: u64,
     /// Time at which the program sent the datagram. A real program would send the time in the body.
     pub sent_at: Instant,
-    /// Data. With XTP it has the length of the whole XTP packet and no contents.
+    /// Data. With a simulated transport it has the length of the whole packet and no contents.
     pub body: Body,
-    /// XTP packet that the datagram carries, if any.
-    pub xtp: Option<Box<Pdu>>,
+    /// Packet of a simulated transport that the datagram carries, if any.
+    pub carried: Option<Box<Carried>>,
 }
 
 /// A whole IPv4 or IPv6 packet of a real program.
@@ -571,8 +571,8 @@ impl Packet {
         }
         match &self.payload {
             Payload::Tcp(segment) => !segment.body.is_empty() && !segment.dummy,
-            Payload::Udp(datagram) => match datagram.xtp.as_deref() {
-                Some(pdu) => matches!(pdu.content, Content::Data { .. }),
+            Payload::Udp(datagram) => match datagram.carried.as_deref() {
+                Some(carried) => carried.data().is_some(),
                 None => true,
             },
             Payload::Raw(_) => true,

@@ -1,14 +1,11 @@
 //! Association with a stream in each direction, as the half of a split connection.
 
 use super::config::Config;
+use super::life::Life;
 use super::receiver::Receiver;
 use super::sender::Sender;
-use farlink_tcp::{CloseReason, Event, Instant, Interval, State, Stats};
+use farlink_tcp::{CloseReason, Event, Instant, State, Stats};
 use farlink_wire::xtp::{Content, Pdu};
-use std::collections::VecDeque;
-
-/// Time for which a closed association still answers packets.
-const QUIET: Interval = Interval::from_secs(60);
 
 /// An end of an association.
 ///
@@ -26,15 +23,11 @@ pub struct Association {
     receiver: Receiver,
     /// Position of the peer's WCLOSE, if it has arrived.
     peer_end: Option<u64>,
-    peer_closed: bool,
     /// Requests of the peer that wait for their report; the last one answers all.
     requested: Option<u32>,
     /// Set if END is to be sent.
     sends_end: bool,
-    closed: Option<CloseReason>,
-    /// Time until which the closed association answers requests.
-    until: Option<Instant>,
-    events: VecDeque<Event>,
+    life: Life,
     /// Set if the last packet sent had data that was sent before.
     again: bool,
 }
@@ -54,12 +47,9 @@ impl Association {
             sender: Sender::stream(config, opens, now),
             receiver,
             peer_end: None,
-            peer_closed: false,
             requested: None,
             sends_end: false,
-            closed: None,
-            until: None,
-            events: VecDeque::new(),
+            life: Life::default(),
             again: false,
         }
     }
@@ -72,12 +62,12 @@ impl Association {
     /// Handles a packet.
     pub fn on_pdu(&mut self, now: Instant, pdu: &Pdu) {
         if pdu.end {
-            self.close(now, CloseReason::Reset);
+            self.life.close(now, CloseReason::Reset);
             return;
         }
-        if self.closed == Some(CloseReason::Aborted) {
+        if self.life.closed == Some(CloseReason::Aborted) {
             // END may be lost.
-            self.sends_end = self.until.is_some();
+            self.sends_end = self.life.until.is_some();
             return;
         }
         match &pdu.content {
@@ -112,29 +102,17 @@ impl Association {
     /// Reports the peer's close, and ends the association when both streams are over.
     fn settle(&mut self, now: Instant) {
         let ended = self.peer_end.is_some_and(|end| self.receiver.rseq >= end);
-        if ended && !self.peer_closed {
-            self.peer_closed = true;
-            self.events.push_back(Event::PeerClosed);
+        if ended {
+            self.life.peer_closes();
         }
-        if self.peer_closed && self.sender.is_over() {
-            self.close(now, CloseReason::Done);
-        }
-    }
-
-    fn close(&mut self, now: Instant, reason: CloseReason) {
-        if self.closed.is_none() {
-            self.closed = Some(reason);
-            self.until = (reason != CloseReason::Reset).then(|| now + QUIET);
-            self.events.push_back(Event::Closed(reason));
+        if ended && self.sender.is_over() {
+            self.life.close(now, CloseReason::Done);
         }
     }
 
     /// Ends the association at once, and notifies the peer by END.
     pub fn abort(&mut self, now: Instant) {
-        if self.closed.is_none() {
-            self.sends_end = true;
-            self.close(now, CloseReason::Aborted);
-        }
+        self.sends_end |= self.life.close(now, CloseReason::Aborted);
     }
 
     /// Ends the stream to the peer after the data written so far.
@@ -144,18 +122,16 @@ impl Association {
 
     /// Handles the timers.
     pub fn on_timeout(&mut self, now: Instant) {
-        if self.until.is_some_and(|until| until <= now) {
-            self.until = None;
-        }
-        if self.closed.is_none() {
+        self.life.expire(now);
+        if self.life.closed.is_none() {
             self.sender.on_time(now);
         }
     }
 
     /// Returns the next deadline.
     pub fn deadline(&mut self, now: Instant) -> Option<Instant> {
-        if self.closed.is_some() {
-            return self.until;
+        if self.life.closed.is_some() {
+            return self.life.until;
         }
         self.sender.deadline(now)
     }
@@ -170,7 +146,7 @@ impl Association {
                 ..Pdu::default()
             });
         }
-        let answers = self.closed.is_none() || self.until.is_some();
+        let answers = self.life.answers();
         if let Some(sync) = self.requested.take()
             && answers
             && let Some(status) = self.receiver.on_request(sync)
@@ -182,7 +158,7 @@ impl Association {
                 ..Pdu::default()
             });
         }
-        if self.closed.is_some() {
+        if self.life.closed.is_some() {
             return None;
         }
         let before = self.sender.stats.segments_retransmitted;
@@ -201,16 +177,12 @@ impl Association {
 
     /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.life.poll_event()
     }
 
     /// Returns the state in the terms of TCP.
     pub fn state(&self) -> State {
-        match self.closed {
-            None => State::Established,
-            Some(_) if self.until.is_some() => State::TimeWait,
-            Some(_) => State::Closed,
-        }
+        self.life.state()
     }
 
     /// Returns the number of bytes that the peer sent and that arrived in order.

@@ -1,6 +1,5 @@
 //! Rate control: a credit of `burst` bytes per period that does not accumulate over periods.
 
-use super::config::Config;
 use farlink_tcp::{Instant, Interval};
 
 /// Rate control of a sender.
@@ -9,7 +8,7 @@ use farlink_tcp::{Instant, Interval};
 /// credit is left. Bytes beyond the credit reduce the credit of the next periods, so the rate holds
 /// for any packet lengths and bursts.
 #[derive(Debug)]
-pub(super) struct Rate {
+pub(crate) struct Rate {
     bits_per_second: u64,
     burst: u64,
     started: Instant,
@@ -19,13 +18,13 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    pub(super) fn new(spec: &Config, started: Instant) -> Self {
+    pub(crate) fn new(bits_per_second: u64, burst: u64, started: Instant) -> Self {
         Self {
-            bits_per_second: spec.rate,
-            burst: spec.burst,
+            bits_per_second,
+            burst,
             started,
             periods: 0,
-            credit: spec.burst as i64,
+            credit: burst as i64,
         }
     }
 
@@ -48,7 +47,7 @@ impl Rate {
     }
 
     /// Returns whether a packet may be sent now.
-    pub(super) fn allows(&mut self, now: Instant) -> bool {
+    pub(crate) fn allows(&mut self, now: Instant) -> bool {
         let period = self.period(now);
         let burst = self.burst as i64;
         let begun = i64::try_from(period - self.periods).unwrap_or(i64::MAX);
@@ -59,13 +58,13 @@ impl Rate {
     }
 
     /// Subtracts the data bytes of a sent packet from the credit.
-    pub(super) fn take(&mut self, bytes: u32) {
+    pub(crate) fn take(&mut self, bytes: u32) {
         self.credit -= i64::from(bytes);
     }
 
     /// Returns the earliest time of the next packet: now if there is credit, otherwise the time of
     /// the next credit.
-    pub(super) fn next(&mut self, now: Instant) -> Instant {
+    pub(crate) fn next(&mut self, now: Instant) -> Instant {
         if self.allows(now) {
             return now;
         }
@@ -80,14 +79,7 @@ mod tests {
 
     /// Returns the departure times of packets with these lengths, in nanoseconds.
     fn leave(rate: u64, burst: u64, packets: &[u32]) -> Vec<u64> {
-        let spec = Config {
-            rate,
-            burst,
-            packet: 1,
-            window: 1,
-            sreq_every: 1,
-        };
-        let mut rate = Rate::new(&spec, Instant::ZERO);
+        let mut rate = Rate::new(rate, burst, Instant::ZERO);
         let mut now = Instant::ZERO;
         let mut times = Vec::new();
         for &bytes in packets {
@@ -120,14 +112,7 @@ mod tests {
 
     #[test]
     fn idle_time_does_not_accumulate_rate_credit() {
-        let spec = Config {
-            rate: 800_000,
-            burst: 100,
-            packet: 1,
-            window: 1,
-            sreq_every: 1,
-        };
-        let mut rate = Rate::new(&spec, Instant::ZERO);
+        let mut rate = Rate::new(800_000, 100, Instant::ZERO);
         let late = Instant::ZERO + Interval::from_secs(1);
         assert_eq!(rate.next(late), late);
         rate.take(100);

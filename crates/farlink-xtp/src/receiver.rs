@@ -95,6 +95,11 @@ impl Receiver {
         })
     }
 
+    /// Returns the received spans after `rseq`, as start and end.
+    pub(crate) fn beyond(&self) -> impl Iterator<Item = (&u64, &u64)> {
+        self.beyond.iter()
+    }
+
     /// Returns the largest number of spans in a report.
     pub fn max_spans(&self) -> usize {
         self.max_spans

@@ -2,6 +2,7 @@
 
 use super::config::Config;
 use super::rate::Rate;
+use super::rtt::RoundTrip;
 use farlink_small::Set;
 use farlink_tcp::{Instant, Interval, Stats};
 use farlink_wire::xtp::{Content, Pdu, Span, Status};
@@ -65,8 +66,7 @@ pub struct Sender {
     asks: bool,
     /// Set when a report has arrived, which shows that the receiver has the association.
     known: bool,
-    srtt: Option<Interval>,
-    deviation: Interval,
+    round_trip: RoundTrip,
     doublings: u32,
     /// WTIMER: deadline of the expected report; `None` if no report is expected.
     waits_until: Option<Instant>,
@@ -81,7 +81,7 @@ impl Sender {
             size,
             packet: config.packet,
             sreq_every: u64::from(config.sreq_every),
-            rate: Rate::new(config, started),
+            rate: Rate::new(config.rate, config.burst, started),
             opens: false,
             ended: true,
             is_first: true,
@@ -98,8 +98,7 @@ impl Sender {
             synchronizes: None,
             asks: false,
             known: false,
-            srtt: None,
-            deviation: Interval::ZERO,
+            round_trip: RoundTrip::default(),
             doublings: 0,
             waits_until: None,
             stats: Stats::default(),
@@ -268,10 +267,7 @@ impl Sender {
 
     /// Returns the time-out of a report.
     fn wait(&self) -> Interval {
-        let wait = self
-            .srtt
-            .map_or(FIRST_WAIT, |srtt| srtt + self.deviation * 4);
-        let wait = wait.max(MIN_WAIT);
+        let wait = self.round_trip.bound().unwrap_or(FIRST_WAIT).max(MIN_WAIT);
         wait.saturating_mul(1 << self.doublings.min(16))
             .min(MAX_WAIT)
     }
@@ -362,19 +358,9 @@ impl Sender {
         }
     }
 
-    /// Updates SRTT (Jacobson 1988) with the time from a request to its report.
+    /// Takes the time from a request to its report.
     fn sample(&mut self, rtt: Interval) {
-        self.stats.rtt_samples += 1;
-        self.stats.rtt_sum += rtt.as_nanos();
-        self.stats.rtt_min = Some(self.stats.rtt_min.map_or(rtt, |least| least.min(rtt)));
-        self.stats.rtt_max = self.stats.rtt_max.max(rtt);
-        (self.srtt, self.deviation) = match self.srtt {
-            None => (Some(rtt), rtt / 2),
-            Some(srtt) => (
-                Some((srtt * 7 + rtt) / 8),
-                (self.deviation * 3 + rtt.abs_diff(srtt)) / 4,
-            ),
-        };
+        self.round_trip.sample(rtt, &mut self.stats);
         self.stats.rto_sum += self.wait().as_nanos();
     }
 }

@@ -5,8 +5,8 @@
 //! agent is transparent to them. An acknowledgment means only that the agent has the data.
 
 mod relay;
+mod satellite;
 mod transport;
-mod xtp;
 
 use super::connections::Limits;
 use super::crossing::{Crossing, Ends};
@@ -19,6 +19,8 @@ use relay::{Made, Opening, Relay};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
+
+pub use transport::Far;
 
 /// Settings of the agent.
 #[derive(Clone, Debug)]
@@ -37,8 +39,8 @@ pub struct Settings {
     /// Limits on connections. A connection idle for `limits.idle` is removed to make room for a new
     /// one.
     pub limits: Limits,
-    /// Parameters of the halves towards the wireless side if they are XTP.
-    pub xtp: Option<farlink_xtp::Config>,
+    /// Transport of the halves towards the wireless side if it is not TCP.
+    pub far: Option<Far>,
 }
 
 impl Settings {
@@ -79,8 +81,8 @@ type Transferred = Vec<(Ends, Box<Relay>)>;
 #[derive(Debug)]
 enum Passing {
     Up(Arrived),
-    /// XTP packet from the satellite.
-    Datagram(Box<xtp::ArrivedPdu>),
+    /// Packet of XTP or STP from the satellite.
+    Datagram(Box<satellite::ArrivedPdu>),
     Down(Made),
 }
 
@@ -165,7 +167,7 @@ impl Split {
                 path,
                 syn: segment,
                 early,
-                xtp: self.settings.xtp.filter(|_| from == 1),
+                far: self.settings.far.filter(|_| from == 1),
                 key: 1 << 48 | u64::from(number(ends, now).0),
             };
             let relay = Relay::open(&self.settings, opening, now);
@@ -267,7 +269,7 @@ impl Agent for Split {
         out: &mut Out,
     ) -> Verdict {
         let from = usize::from(crossing == Crossing::ToWireless);
-        if self.settings.xtp.is_some() && crossing == Crossing::FromWireless {
+        if self.settings.far.is_some() && crossing == Crossing::FromWireless {
             return self.on_datagram(now, view, out);
         }
         let Some(ends) = view.ends(crossing) else {

@@ -3,13 +3,12 @@
 use super::super::middlebox::{Act, Note, Out};
 use super::super::view::Path;
 use super::Settings;
-use super::transport::{Satellite, Transport};
+use super::transport::{Far, Kind, Transport, kind_of};
 use farlink_tcp::{
     CloseReason, Connection, Event, Flags, Instant, Reason, Segment, Seq, State, Stats, reset_for,
 };
+use farlink_wire::Carried;
 use farlink_wire::packet::Packet;
-use farlink_wire::xtp::{Content, Pdu};
-use farlink_xtp::{Association, Config};
 
 /// Split connection; half 0 is that of the end on the wireless side.
 #[derive(Debug)]
@@ -83,8 +82,8 @@ pub(super) struct Opening {
     pub(super) syn: Segment,
     /// Initial sequence number of the half that answers early.
     pub(super) early: Option<Seq>,
-    /// Parameters of the other half if it is XTP, and the number of its association.
-    pub(super) xtp: Option<Config>,
+    /// Transport of the other half if it is not TCP, and the number of its connection.
+    pub(super) far: Option<Far>,
     pub(super) key: u64,
 }
 
@@ -102,17 +101,12 @@ impl Relay {
         let tcp = |half| settings.tcp_over(path.version(), half);
         let isn = early.unwrap_or_default();
         let mut answers = Connection::listen(tcp(from), syn.dst_port, isn);
-        let (near, far, key) = (syn.src_port, syn.dst_port, opening.key);
-        let asks = if let Some(config) = opening.xtp {
+        let (ports, key) = ((syn.src_port, syn.dst_port), opening.key);
+        let asks = if let Some(config) = opening.far {
             let buffer = tcp(1 - from).send_buffer;
-            Transport::Xtp(Box::new(Satellite {
-                association: Association::new(&config, true, key, buffer, now),
-                ports: (near, far),
-                packet: config.packet,
-                wakes: None,
-            }))
+            Transport::over_satellite(&config, (true, key), buffer, ports, now)
         } else {
-            Transport::Tcp(Connection::open(tcp(1 - from), near, far, syn.seq))
+            Transport::Tcp(Connection::open(tcp(1 - from), ports.0, ports.1, syn.seq))
         };
         let (mut unanswered, first) = (None, syn.seq);
         if early.is_some() {
@@ -138,20 +132,15 @@ impl Relay {
     /// the initial sequence number of the TCP half.
     pub(super) fn answer(
         settings: &Settings,
-        config: &Config,
+        far: &Far,
         (path, ports): (Path, (u16, u16)),
         key: u64,
         number: Seq,
         now: Instant,
     ) -> Self {
         let tcp = |half| settings.tcp_over(path.version(), half);
-        let association = Association::new(config, false, key, tcp(0).send_buffer, now);
-        let satellite = Transport::Xtp(Box::new(Satellite {
-            association,
-            ports: (ports.1, ports.0),
-            packet: config.packet,
-            wakes: None,
-        }));
+        let (buffer, back) = (tcp(0).send_buffer, (ports.1, ports.0));
+        let satellite = Transport::over_satellite(far, (false, key), buffer, back, now);
         let asks = Connection::open(tcp(1), ports.0, ports.1, number);
         let halves = [
             Half::new(satellite, path.reverse()),
@@ -221,20 +210,15 @@ impl Relay {
         true
     }
 
-    /// Handles an XTP packet from the satellite.
-    pub(super) fn on_pdu(&mut self, now: Instant, pdu: &Pdu) {
+    /// Handles a packet from the satellite.
+    pub(super) fn on_pdu(&mut self, now: Instant, pdu: &Carried) {
         self.last = now;
-        if let Transport::Xtp(satellite) = &mut self.halves[0].connection {
-            satellite.association.on_pdu(now, pdu);
-        }
+        self.halves[0].connection.on_pdu(now, pdu);
     }
 
-    /// Returns the number of the association of the half over XTP, if there is one.
+    /// Returns the number of the connection of the half over the satellite, if it is not TCP.
     pub(super) fn association(&self) -> Option<u64> {
-        match &self.halves[0].connection {
-            Transport::Xtp(satellite) => Some(satellite.association.key()),
-            Transport::Tcp(_) => None,
-        }
+        self.halves[0].connection.key()
     }
 
     /// Returns whether a SYN opens a new connection in place of this finished one.
@@ -311,7 +295,7 @@ impl Relay {
 
     fn send(&mut self, number: usize, now: Instant, out: &mut Vec<Made>) {
         let half = &mut self.halves[number];
-        if let Transport::Xtp(_) = half.connection {
+        if half.connection.route().is_some() {
             self.send_pdus(number, now, out);
             return;
         }
@@ -343,37 +327,26 @@ impl Relay {
         }
     }
 
-    /// Sends the packets of a half over XTP.
+    /// Sends the packets of a half over XTP or STP.
     fn send_pdus(&mut self, number: usize, now: Instant, out: &mut Vec<Made>) {
         let half = &mut self.halves[number];
-        let Transport::Xtp(satellite) = &mut half.connection else {
-            return;
-        };
-        while let Some(pdu) = satellite.association.transmit(now) {
-            let again = satellite.association.sent_again();
-            let reason = match &pdu.content {
-                &Content::Data { seq, len, .. } => {
-                    let act = if again { Act::Resend } else { Act::Relay };
-                    if len > 0 {
-                        self.acts.push((number, act, self.isn.at(1 + seq)));
-                    }
-                    if again {
-                        Reason::Report
-                    } else {
-                        Reason::NewData
-                    }
-                }
-                Content::Control(_) if pdu.end => Reason::AgentReset,
-                Content::Control(_) => {
-                    half.acked = satellite.association.delivered();
-                    Reason::Control
-                }
+        while let Some((pdu, again)) = half.connection.transmit_pdu(now) {
+            let Some(ports) = half.connection.route().map(|route| route.ports) else {
+                return;
             };
+            let kind = kind_of(&pdu);
+            match kind {
+                Kind::Data(position, 1..) => {
+                    let act = if again { Act::Resend } else { Act::Relay };
+                    self.acts.push((number, act, self.isn.at(1 + position)));
+                }
+                Kind::Report => half.acked = half.connection.delivered(),
+                Kind::Data(..) | Kind::Reset | Kind::Control => {}
+            }
             self.ident = self.ident.wrapping_add(1);
-            let packet = half.path.datagram(satellite.ports, pdu, now, self.ident);
-            out.push((packet, (reason, again)));
+            let packet = half.path.datagram(ports, pdu, now, self.ident);
+            out.push((packet, (kind.reason(again), again)));
         }
-        satellite.wakes = satellite.association.deadline(now);
     }
 
     /// Handles events of the halves. Returns whether there were any.

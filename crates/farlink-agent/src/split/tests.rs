@@ -21,7 +21,7 @@ fn settings() -> Settings {
         linger: None,
         stack_delay: Interval::ZERO,
         limits: Limits::default(),
-        xtp: None,
+        far: None,
     }
 }
 

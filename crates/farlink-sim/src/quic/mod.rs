@@ -262,7 +262,7 @@ impl QuicFlow {
             sent_at: now,
             body: Body::of_bytes(bytes),
             dscp: self.route.dscp,
-            xtp: None,
+            carried: None,
         };
         Packet {
             flow: self.id,

@@ -5,7 +5,6 @@ use crate::probe::Crossed;
 use farlink_channel::DropCause;
 use farlink_link::Outcome;
 use farlink_tcp::{Flags, Instant, Reason};
-use farlink_wire::xtp::Content;
 use farlink_wire::{FlowId, LinkId, Packet, PacketId, Payload};
 
 impl World {
@@ -152,9 +151,8 @@ impl World {
         match &packet.payload {
             Payload::Raw(_) => {}
             Payload::Udp(datagram) => {
-                row.len = match datagram.xtp.as_ref().map(|pdu| &pdu.content) {
-                    Some(&Content::Data { len, .. }) => len,
-                    Some(Content::Control(_)) => 0,
+                row.len = match &datagram.carried {
+                    Some(carried) => carried.data().map_or(0, |(_, len)| len),
                     None => datagram.body.len(),
                 };
             }

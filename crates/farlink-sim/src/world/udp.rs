@@ -7,7 +7,6 @@ use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
 use crate::udp::UdpFlow;
 use farlink_tcp::{Interval, Reason, Seq};
-use farlink_wire::xtp::Content;
 use farlink_wire::{FlowId, HOST_TTL, Id, NodeId, PacketId, Payload};
 
 impl World {
@@ -161,9 +160,8 @@ impl World {
     pub(crate) fn stream_position(&self, number: PacketId) -> Option<u64> {
         let packet = &self.packets[number];
         match &packet.payload {
-            Payload::Udp(datagram) => match datagram.xtp.as_ref().map(|pdu| &pdu.content) {
-                Some(&Content::Data { seq, .. }) => Some(seq),
-                Some(Content::Control(_)) => None,
+            Payload::Udp(datagram) => match &datagram.carried {
+                Some(carried) => carried.data().map(|(position, _)| position),
                 None if let Some(index) = self.quic_index(packet.flow) => {
                     self.quic[index].position(datagram.number)
                 }

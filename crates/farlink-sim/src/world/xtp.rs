@@ -4,7 +4,7 @@ use super::World;
 use crate::event_queue::{Event, Kind};
 use farlink_tcp::{Instant, Reason};
 use farlink_wire::xtp::{Content, Pdu};
-use farlink_wire::{FlowId, Id, PacketId, Payload};
+use farlink_wire::{Carried, FlowId, Id, PacketId, Payload};
 
 impl World {
     /// Returns the index of the XTP flow with this flow number; `None` for other flows.
@@ -65,11 +65,13 @@ impl World {
         let packet = self.packets.get_mut(number);
         let by_sender = packet.from_opener;
         let pdu = match &mut packet.payload {
-            Payload::Udp(datagram) => datagram.xtp.take(),
+            Payload::Udp(datagram) => datagram.carried.take(),
             Payload::Tcp(_) | Payload::Raw(_) => None,
         };
         self.packets.release(number);
-        let Some(pdu) = pdu else { return };
+        let Some(Carried::Xtp(pdu)) = pdu.map(|pdu| *pdu) else {
+            return;
+        };
         let flow = &mut self.xtp[index];
         if by_sender {
             let before = flow.delivered();
@@ -85,7 +87,7 @@ impl World {
             }
             return;
         }
-        if flow.at_sender(self.now, *pdu) {
+        if flow.at_sender(self.now, pdu) {
             self.completion.flow_done(self.now);
         }
         self.xtp_transmit(index);

@@ -6,7 +6,7 @@
 use crate::scenario::XtpSpec;
 use farlink_tcp::{Body, Dscp, Instant, Stats};
 use farlink_wire::xtp::{Content, Pdu};
-use farlink_wire::{Datagram, FlowId, Ip, NodeId, Packet, Payload};
+use farlink_wire::{Carried, Datagram, FlowId, Ip, NodeId, Packet, Payload};
 use farlink_xtp::{Config, Receiver, Sender};
 
 /// A flow over XTP.
@@ -106,10 +106,10 @@ impl XtpFlow {
             sent_at: now,
             dscp: self.dscp,
             body: Body::of_len(pdu.wire_len()),
-            xtp: Some(Box::new(Pdu {
+            carried: Some(Box::new(Carried::Xtp(Pdu {
                 key: u64::from(self.id.0) + 1,
                 ..pdu
-            })),
+            }))),
             ..Datagram::default()
         };
         Packet {

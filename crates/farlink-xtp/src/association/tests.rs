@@ -1,7 +1,5 @@
 use super::*;
-
-/// Delay of each direction.
-const WAY: Interval = Interval::from_millis(250);
+use crate::pair::{Pair, at, chance};
 
 fn config() -> Config {
     Config {
@@ -13,85 +11,9 @@ fn config() -> Config {
     }
 }
 
-fn at(ms: u64) -> Instant {
-    Instant::ZERO + Interval::from_millis(ms)
-}
-
-/// Two ends with a path between them. The opener is end 0.
-struct Pair {
-    ends: [Association; 2],
-    now: Instant,
-    /// Packets under way: arrival, destination, packet.
-    flying: VecDeque<(Instant, usize, Pdu)>,
-    /// Number of packets sent, and those that are lost.
-    sent: usize,
-    lost: Box<dyn Fn(usize) -> bool>,
-    read: [u64; 2],
-    /// Bytes that an end reads at each packet.
-    reads: u64,
-    events: [Vec<Event>; 2],
-}
-
-impl Pair {
-    fn new(lost: impl Fn(usize) -> bool + 'static) -> Self {
-        let end = |opens| Association::new(&config(), opens, 7, 1 << 20, Instant::ZERO);
-        Self {
-            ends: [end(true), end(false)],
-            now: Instant::ZERO,
-            flying: VecDeque::new(),
-            sent: 0,
-            lost: Box::new(lost),
-            read: [0; 2],
-            reads: u64::MAX,
-            events: [vec![], vec![]],
-        }
-    }
-
-    fn exchange(&mut self) {
-        for number in [0, 1] {
-            while let Some(pdu) = self.ends[number].transmit(self.now) {
-                self.sent += 1;
-                if !(self.lost)(self.sent) {
-                    self.flying.push_back((self.now + WAY, 1 - number, pdu));
-                }
-            }
-            self.read[number] += self.ends[number].read_len(self.reads);
-            while let Some(event) = self.ends[number].poll_event() {
-                self.events[number].push(event);
-            }
-        }
-    }
-
-    /// Runs until nothing happens, or until `end`.
-    fn run(&mut self, end: Instant) {
-        self.exchange();
-        loop {
-            let arrival = self.flying.front().map(|&(at, ..)| at);
-            let now = self.now;
-            let timers = self.ends.iter_mut().map(|end| end.deadline(now));
-            let next = timers.flatten().chain(arrival).min();
-            let Some(next) = next.filter(|&next| next <= end) else {
-                self.now = end;
-                return;
-            };
-            self.now = next.max(self.now);
-            while let Some(&(at, ..)) = self.flying.front()
-                && at <= self.now
-                && let Some((_, to, pdu)) = self.flying.pop_front()
-            {
-                let now = self.now;
-                self.ends[to].on_pdu(now, &pdu);
-            }
-            for end in &mut self.ends {
-                end.on_timeout(self.now);
-            }
-            self.exchange();
-        }
-    }
-
-    fn states(&self) -> [State; 2] {
-        [self.ends[0].state(), self.ends[1].state()]
-    }
+fn pair(lost: impl Fn(usize) -> bool + 'static) -> Pair<Association> {
+    let end = |opens| Association::new(&config(), opens, 7, 1 << 20, Instant::ZERO);
+    Pair::new([end(true), end(false)], lost)
 }
 
 /// Data in both directions, without losses and with one of so many packets lost by chance: all of
@@ -99,8 +21,7 @@ impl Pair {
 #[test]
 fn both_streams_arrive_and_close() {
     for every in [usize::MAX, 7, 3, 2] {
-        let hash = |number: usize| (number as u32).wrapping_mul(0x9e37_79b9).rotate_left(13) >> 9;
-        let mut pair = Pair::new(move |number| (hash(number) as usize).is_multiple_of(every));
+        let mut pair = pair(chance(every));
         for (end, bytes) in [(0, 300_000), (1, 70_001)] {
             assert_eq!(pair.ends[end].write_len(bytes), bytes);
             pair.ends[end].shutdown();
@@ -119,7 +40,7 @@ fn both_streams_arrive_and_close() {
 /// it was written before. The last one arrives 250 ms later.
 #[test]
 fn data_leaves_at_the_configured_rate() {
-    let mut pair = Pair::new(|_| false);
+    let mut pair = pair(|_| false);
     pair.ends[0].write_len(100_000);
     pair.run(at(1239));
     assert_eq!(pair.read[1], 99_999); // FIRST has 999 bytes and the opening
@@ -130,7 +51,7 @@ fn data_leaves_at_the_configured_rate() {
 /// FIRST opens the association without data, so that the other end can send.
 #[test]
 fn the_end_that_did_not_open_sends_first() {
-    let mut pair = Pair::new(|_| false);
+    let mut pair = pair(|_| false);
     pair.run(at(600));
     pair.ends[1].write_len(5000);
     pair.ends[1].shutdown();
@@ -143,7 +64,7 @@ fn the_end_that_did_not_open_sends_first() {
 /// A lost FIRST is repeated after 3 s, the first time-out.
 #[test]
 fn a_lost_first_is_repeated() {
-    let mut pair = Pair::new(|number| number == 1);
+    let mut pair = pair(|number| number == 1);
     pair.run(at(3249));
     assert!(
         pair.ends[1]
@@ -160,7 +81,7 @@ fn a_lost_first_is_repeated() {
 /// the packets.
 #[test]
 fn a_stream_of_small_pieces_needs_few_reports() {
-    let mut pair = Pair::new(|_| false);
+    let mut pair = pair(|_| false);
     for piece in 1..=200 {
         pair.ends[0].write_len(100);
         pair.run(at(20 * piece));
@@ -182,7 +103,7 @@ fn a_stream_of_small_pieces_needs_few_reports() {
 /// The peer's program reads nothing: the sender stops at the window, and goes on when it reads.
 #[test]
 fn unread_data_closes_the_window() {
-    let mut pair = Pair::new(|_| false);
+    let mut pair = pair(|_| false);
     pair.reads = 0;
     pair.ends[0].write_len(500_000);
     pair.run(at(20_000));
@@ -203,7 +124,7 @@ fn the_buffer_bounds_what_waits() {
 /// END ends both ends at once, also if data is under way, and a second one changes nothing.
 #[test]
 fn an_abort_ends_the_peer() {
-    let mut pair = Pair::new(|_| false);
+    let mut pair = pair(|_| false);
     pair.ends[0].write_len(50_000);
     pair.run(at(300));
     let now = pair.now;
@@ -218,7 +139,7 @@ fn an_abort_ends_the_peer() {
 /// A lost END is repeated at the peer's next packet.
 #[test]
 fn a_lost_end_is_repeated() {
-    let mut pair = Pair::new(|_| false);
+    let mut pair = pair(|_| false);
     pair.ends[1].write_len(50_000);
     pair.run(at(600));
     let before = pair.sent;
@@ -232,7 +153,7 @@ fn a_lost_end_is_repeated() {
 /// A closed end answers for 60 s, so that a peer whose last report was lost can end, too.
 #[test]
 fn a_lost_last_report_is_sent_again() {
-    let mut pair = Pair::new(|_| false);
+    let mut pair = pair(|_| false);
     for end in [0, 1] {
         pair.ends[end].write_len(1000);
         pair.ends[end].shutdown();

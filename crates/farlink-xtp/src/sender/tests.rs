@@ -155,7 +155,7 @@ fn report_timeout_is_bounded_and_follows_jacobson() {
     sender.doublings = 0;
     sender.sample(Interval::from_micros(100));
     assert_eq!(sender.wait(), MIN_WAIT);
-    sender.srtt = None;
+    sender.round_trip = RoundTrip::default();
     sender.sample(Interval::from_millis(80));
     assert_eq!(sender.wait(), Interval::from_millis(80 + 4 * 40));
     // Jacobson's gains are 1/4 for the mean deviation and 1/8 for the mean.
@@ -170,7 +170,7 @@ fn the_time_of_a_report_is_that_of_its_own_request() {
     // The first two reports are lost. The request in packet 8 was sent at 8 ms.
     sender.on_status(at(50), status(9, 3, &[]), 8);
     assert_eq!(sender.stats.rtt_samples, 1);
-    assert_eq!(sender.srtt, Some(Interval::from_millis(42)));
+    assert_eq!(sender.round_trip.smoothed, Some(Interval::from_millis(42)));
     assert!(sender.requests.is_empty());
     assert_eq!(sender.waits_until, None);
     assert_eq!(sender.deadline(at(50)), Some(at(50)), "only to send");

@@ -133,7 +133,7 @@ fn flow_label_depends_on_the_flow() {
 fn udp_and_xtp_checksums_cover_the_ipv6_pseudo_header() {
     let pdu = Pdu::default();
     let of_xtp = Datagram {
-        xtp: Some(Box::new(pdu.clone())),
+        carried: Some(Box::new(pdu.clone().into())),
         ..datagram(Body::of_len(pdu.wire_len()))
     };
     let bodies = (0..=255).map(|n| datagram(Body::of_bytes(&[n, 2 * (n % 128)])));

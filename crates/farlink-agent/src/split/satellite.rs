@@ -1,26 +1,27 @@
-//! Packets of halves over XTP: the two proxies of a satellite link exchange them in the names of the
-//! ends of the connection.
+//! Packets of halves over XTP or STP: the two proxies of a satellite link exchange them in the names
+//! of the ends of the connection.
 
 use super::super::crossing::Ends;
 use super::super::middlebox::{Out, Verdict};
 use super::super::view::{Path, View};
 use super::relay::Relay;
+use super::transport::Far;
 use super::{Passing, Split, number};
 use farlink_tcp::{Instant, Reason};
-use farlink_wire::xtp::{Content, Pdu};
+use farlink_wire::{Carried, stp, xtp};
 
-/// XTP packet that arrived from the satellite.
+/// Packet that arrived from the satellite.
 #[derive(Debug)]
 pub(super) struct ArrivedPdu {
     ends: Ends,
     path: Path,
     /// Source and destination port.
     ports: (u16, u16),
-    pdu: Pdu,
+    pdu: Carried,
 }
 
 impl Split {
-    /// Handles a packet from the satellite at a proxy whose satellite halves are XTP. Packets of
+    /// Handles a packet from the satellite at a proxy whose satellite halves are XTP or STP. Packets of
     /// other transports, and TCP that the other proxy has not split, pass.
     pub(super) fn on_datagram(
         &mut self,
@@ -53,20 +54,40 @@ impl Split {
         Verdict::Absorb
     }
 
-    /// Returns whether the other proxy sent a packet. The numbers of its associations are
+    /// Returns whether the other proxy sent a packet. The numbers of its associations of XTP are
     /// above those of XTP flows.
-    fn is_of_proxy(&self, ends: Ends, pdu: &Pdu) -> bool {
-        self.relays.contains_key(&ends) || pdu.key > u64::from(u32::MAX)
+    fn is_of_proxy(&self, ends: Ends, pdu: &Carried) -> bool {
+        match (&self.settings.far, pdu) {
+            (Some(Far::Xtp(_)), Carried::Xtp(pdu)) => {
+                self.relays.contains_key(&ends) || pdu.key > u64::from(u32::MAX)
+            }
+            (Some(Far::Stp(_)), Carried::Stp(_)) => true,
+            _ => false,
+        }
     }
 
-    /// Handles an XTP packet that has left the stack.
+    /// Handles a packet of the satellite that has left the stack.
     pub(super) fn arrive_pdu(&mut self, now: Instant, arrived: &ArrivedPdu, out: &mut Out) {
         let (ends, pdu) = (arrived.ends, &arrived.pdu);
-        let opens = matches!(pdu.content, Content::Data { first: true, .. });
         let known = self.relays.get(&ends).and_then(|relay| relay.association());
-        if known != Some(pdu.key) {
-            if !opens {
-                return; // FIRST may be lost, and follows
+        if known != Some(key_of(pdu)) {
+            if !opens(pdu) {
+                // The packet that opens may be lost, and follows. An END needs its answer.
+                if let Carried::Stp(pdu) = pdu
+                    && matches!(pdu.content, stp::Content::End { .. })
+                {
+                    let content = stp::Content::EndAck;
+                    Self::answer(
+                        now,
+                        arrived,
+                        stp::Pdu {
+                            key: pdu.key,
+                            content,
+                        },
+                        out,
+                    );
+                }
+                return;
             }
             if known.is_some() {
                 // The opener has a new connection, so that the old one is over.
@@ -90,31 +111,57 @@ impl Split {
     }
 
     fn open_for(&mut self, now: Instant, arrived: &ArrivedPdu) {
-        let Some(config) = &self.settings.xtp else {
+        let Some(far) = &self.settings.far else {
             return;
         };
         self.count.opened += 1;
         let (ends, path) = (arrived.ends, arrived.path);
         let relay = Relay::answer(
             &self.settings,
-            config,
+            far,
             (path, arrived.ports),
-            arrived.pdu.key,
+            key_of(&arrived.pdu),
             number(ends, now),
             now,
         );
         self.relays.insert(ends, Box::new(relay));
     }
 
-    /// Answers FIRST with END.
+    /// Refuses a connection: answers FIRST with END, and BGN with BGREJ.
     fn refuse(now: Instant, arrived: &ArrivedPdu, out: &mut Out) {
-        let end = Pdu {
-            key: arrived.pdu.key,
-            end: true,
-            ..Pdu::default()
+        let pdu: Carried = match &arrived.pdu {
+            Carried::Xtp(pdu) => Carried::Xtp(xtp::Pdu {
+                key: pdu.key,
+                end: true,
+                ..xtp::Pdu::default()
+            }),
+            Carried::Stp(pdu) => Carried::Stp(stp::Pdu {
+                key: pdu.key,
+                content: stp::Content::Reject,
+            }),
         };
+        Self::answer(now, arrived, pdu, out);
+    }
+
+    fn answer(now: Instant, arrived: &ArrivedPdu, pdu: impl Into<Carried>, out: &mut Out) {
         let ports = (arrived.ports.1, arrived.ports.0);
-        let packet = arrived.path.reverse().datagram(ports, end, now, 0);
+        let packet = arrived.path.reverse().datagram(ports, pdu.into(), now, 0);
         out.inject_because(packet, (Reason::AgentReset, false));
+    }
+}
+
+/// Returns the number of a packet's connection.
+fn key_of(pdu: &Carried) -> u64 {
+    match pdu {
+        Carried::Xtp(pdu) => pdu.key,
+        Carried::Stp(pdu) => pdu.key.into(),
+    }
+}
+
+/// Returns whether a packet opens a connection.
+fn opens(pdu: &Carried) -> bool {
+    match pdu {
+        Carried::Xtp(pdu) => matches!(pdu.content, xtp::Content::Data { first: true, .. }),
+        Carried::Stp(pdu) => matches!(pdu.content, stp::Content::Begin { answers: false, .. }),
     }
 }
