@@ -15,6 +15,7 @@ from farlink.studies.inference import infer, recorded
 from farlink.studies.inference.page import markdown
 from farlink.studies.inference.targets import Target, keys, measure, split
 from farlink.studies.inference.unknowns import change, unknowns
+from farlink.studies.study import Study
 from farlink.tuning.space import Level
 from test_cli import farlink
 
@@ -101,12 +102,23 @@ def test_an_unknown_needs_its_reason() -> None:
         unknowns({"unknown": [{**row, "vary": ["a", "b"], "path": "x"}]}, HOOKS, EDITORS)
 
 
-@pytest.mark.parametrize("name", ["leung1998", "omueti2007", "west1997"])
+NAMES = ["leung1998", "omueti2007", "vatne2006", "west1997"]
+"""Studies whose unknowns are tried here; wong1998 has tests of its own."""
+
+
+def _tables(study: Study) -> dict[str, Mapping[str, Any]]:
+    """Return the entries of the tables that an inference fits."""
+    names = study.record.get("inference", {}).get("tables", list(study.tables))
+    entries = {id_: study.tables[id_].data for id_ in names}
+    return {id_: data for id_, data in entries.items() if "cells" in data}
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_unknowns_of_a_study_do_not_change_the_model_as_chosen(name: str) -> None:
     study = studies.find(name)
     registry = study.registry
     members = unknowns(study.record, registry.hooks, registry.editors)
-    tables = {id_: item.data for id_, item in study.tables.items() if "cells" in item.data}
+    tables = _tables(study)
     wanted = keys(tables)
     levels: dict[str, Level] = {item.id: item.chosen for item in members}
     same = change(members, levels, registry.hooks, registry.editors)
@@ -121,12 +133,12 @@ def test_unknowns_of_a_study_do_not_change_the_model_as_chosen(name: str) -> Non
     assert scenarios(change=same) == scenarios()
 
 
-@pytest.mark.parametrize("name", ["leung1998", "omueti2007", "west1997"])
+@pytest.mark.parametrize("name", NAMES)
 def test_each_level_of_an_unknown_changes_some_scenario(name: str) -> None:
     study = studies.find(name)
     registry = study.registry
     members = unknowns(study.record, registry.hooks, registry.editors)
-    tables = {id_: item.data for id_, item in study.tables.items() if "cells" in item.data}
+    tables = _tables(study)
     wanted = keys(tables)
     chosen: dict[str, Level] = {item.id: item.chosen for item in members}
     cache = SimulationCache(runs=2)
@@ -195,7 +207,6 @@ def test_inference_is_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["vatne2006", "--infer"], "--infer: vatne2006 has no unknowns with printed cells"),
         (["omueti2007", "--trials", "5"], "--trials has no effect without --infer"),
         (["--all", "--infer"], "--infer is of one study; name it instead of --all"),
     ],
@@ -205,6 +216,12 @@ def test_wrong_options_are_refused(
 ) -> None:
     assert farlink("study", *options) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_study_that_leaves_nothing_open_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("farlink.studies.inference.search.keys", lambda *_: [])
+    with pytest.raises(fl.ScenarioError, match="vatne2006 has no unknowns with printed cells"):
+        infer("vatne2006", trials=12)
 
 
 def test_infer_checks_its_numbers() -> None:
