@@ -310,9 +310,7 @@ def test_a_record_is_read_as_it_was_written(
         recorded("omueti2007")
 
 
-def test_a_study_without_a_record_has_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_without_a_record_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("farlink.studies.inference.record.resources.files", lambda _: tmp_path)
     assert recorded("vatne2006") is None
 
