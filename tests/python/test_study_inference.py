@@ -337,4 +337,4 @@ def test_the_document_has_each_parameter_with_its_reason() -> None:
     members = [_unknown("window", "50 kB..64 kB", "64 kB")]
     text = markdown(result(), members, "A 2000")
     assert "| window: - | - | - | 64 kB | 60 kB | 55 to 64 kB |  | 0.40 |" in text
-    assert "| t: a, b (chose the model) | fitted | 5 | 7 | - |" in text
+    assert "| t: a, b (c) | fitted | 5 | 7 | - |" in text

@@ -118,7 +118,7 @@ def blocks() -> dict[Path, dict[str, str]]:
 
 
 def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    rule = "| " + " | ".join(["---"] * len(head)) + " |\n"
+    rule = "|" + "---|" * len(head) + "\n"
     return "".join(
         "| " + " | ".join(cells) + " |\n" + (rule if at == 0 else "")
         for at, cells in enumerate([head, *lines])

@@ -9,29 +9,21 @@ from farlink.studies.quantity import short
 
 __all__ = ["markdown"]
 
-_INTRODUCTION = """The text leaves {unknowns} parameters of the model open. `farlink study --infer`
-fits them to half of the printed cells of the study's tables, and judges the fit by the other half,
-which the fit never simulates. The half is drawn by seed, table by table. Cells that a choice of the
-model used are in the fitted half.
+_INTRODUCTION = """The text leaves {unknowns} parameters of the model open. They are fitted to half of the
+printed cells, and the other half judges the fit ([method and
+columns](../studies.md#forensics-what-the-authors-probably-ran)).
 """
 
-_SEARCH = """The search made {trials} trials, of which {pruned} ended early. Over the fitted cells
-the best trial is more likely than the model as chosen by {gain:.1f} (natural logarithm). The
-numbers below are of fresh runs.
+_SEARCH = """Of {trials} trials {pruned} ended early. Over the fitted cells the best trial is more likely
+than the model as chosen by {gain:.1f} (natural logarithm). The numbers below are of fresh runs.
 """
 
-_OVERFITTING = """If the fit carries over, both halves agree alike. The probability of as few
-held-out cells as with the inferred levels is then {p:.2g} (Fisher's exact test, one-sided).
+_OVERFITTING = """The probability of as few held-out cells, if both halves agree alike, is {p:.2g}
+(Fisher's exact test, one-sided).
 """
 
-_POSTERIOR = """The posterior has the 5 to 95 % range, or the probability of each level, with a
-uniform prior over the range. Its draws count as {effective:.0f} independent ones. A level is
-excluded if its best trial is less than a hundredth as likely as the best of all. Importance is the
-total Sobol index of the typical factor over the fitted cells: the share of its variance that
-vanishes if the parameter is known.
-
-The model of the study does not use the inferred levels. A level becomes the default only where the
-text supports it, too.
+_POSTERIOR = """The posterior's draws count as {effective:.0f} independent ones. The model of the study
+does not use the inferred levels.
 """
 
 _HALVES = ("half", "model", "cells", "within the precision", "ours / printed", "typical factor")
@@ -55,7 +47,7 @@ def markdown(result: Inferred, members: Sequence[Unknown], author: str) -> str:
     """
     cells = [
         [
-            row.cell + (" (chose the model)" if row.used else ""),
+            row.cell + (" (c)" if row.used else ""),
             row.half,
             f"{row.printed:g}",
             _marked(row.chosen, agrees=row.chosen_agrees),
@@ -77,7 +69,7 @@ def markdown(result: Inferred, members: Sequence[Unknown], author: str) -> str:
         _POSTERIOR.format(effective=result.effective),
         "## Cells\n",
         _table(["cell", "half", "printed", "as chosen", "inferred"], cells),
-        "Bold values are within the precision of the print.",
+        "Bold values are within the precision of the print, and cells with (c) chose the model.",
     ]
     return "\n".join(parts)
 
