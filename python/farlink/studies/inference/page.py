@@ -9,21 +9,22 @@ from farlink.studies.quantity import short
 
 __all__ = ["markdown"]
 
-_INTRODUCTION = """The text leaves {unknowns} parameters of the model open. They are fitted to half of the
-printed cells, and the other half judges the fit ([method and
+_INTRODUCTION = """The text leaves {unknowns} parameters of the model open. They are fitted to
+half of the printed cells, and the other half judges the fit ([method and
 columns](../studies.md#forensics-what-the-authors-probably-ran)).
 """
 
-_SEARCH = """Of {trials} trials {pruned} ended early. Over the fitted cells the best trial is more likely
-than the model as chosen by {gain:.1f} (natural logarithm). The numbers below are of fresh runs.
+_SEARCH = """Of {trials} trials {pruned} ended early. Over the fitted cells the best trial is more
+likely than the model as chosen by {gain:.1f} (natural logarithm). The numbers below
+are of fresh runs.
 """
 
 _OVERFITTING = """The probability of as few held-out cells, if both halves agree alike, is {p:.2g}
 (Fisher's exact test, one-sided).
 """
 
-_POSTERIOR = """The posterior's draws count as {effective:.0f} independent ones. The model of the study
-does not use the inferred levels.
+_POSTERIOR = """The posterior's draws count as {effective:.0f} independent ones. The model of the
+study does not use the inferred levels.
 """
 
 _HALVES = ("half", "model", "cells", "within the precision", "ours / printed", "typical factor")

@@ -16,8 +16,8 @@ _SATELLITE_WINDOW = "62500 B"
 
 def _channel(tree: dict[str, Any], process: str) -> dict[str, Any]:
     """Return a process of the satellite's channel; empty if the scenario has none."""
-    found: dict[str, Any] = tree["links"][0]["down"].get("channel", {}).get(process, {})
-    return found
+    settings: dict[str, Any] = tree["links"][0]["down"].get("channel", {}).get(process, {})
+    return settings
 
 
 @REGISTRY.editor("delay_variation")
