@@ -150,9 +150,11 @@ def test_rfc_repeats_what_is_outstanding_and_the_backoff_ends_at_an_ack(model: M
     assert "ack_ends_backoff" not in tcp("reno", "reno-karn-backoff")
     assert tcp("vegas", "reno-karn-backoff")["ack_ends_backoff"]
     assert not {"repeat_all", "dup_acks_halve"} & tcp("rfc", "rfc-repeats-missing").keys()
-    # Selective repeat (2.2.2) and the system clock are readings.
+    # Selective repeat (2.2.2) and Reno's system clock are readings; Vegas has a clock (2.2.3).
+    assert tcp("vegas")["rto_exact_samples"]
+    assert "rto_exact_samples" not in tcp("reno")
     for name in ("reno", "vegas"):
-        assert not {"repeat_first", "rto_exact_samples"} & tcp(name).keys()
+        assert "repeat_first" not in tcp(name)
         for reading, least in {
             "selective-repeat": "1 s",
             "selective-repeat-500-ms": "500 ms",
@@ -192,10 +194,28 @@ _PATHS: list[tuple[str, str, str, dict[str, Any], str, Any]] = [
     ("published-vegas", "4.7", "vegas", {}, "tcp.control.vegas.loss_cut", "quarter"),
     ("published-vegas", "4.7", "vegas", {}, "tcp.control.vegas.increase", "segment"),
     ("rfc-drops", "4.7", "rfc", {}, "tcp.reassembly", False),
-    ("rfc-plain", "4.7", "rfc", {}, "tcp.ack_every", 1000),
-    ("rfc-plain", "4.7", "rfc", {}, "tcp.repeat_all", True),
-    ("rfc-plain", "4.7", "reno", {}, "tcp.ack_every", 2),
+    ("as chosen", "4.7", "rfc", {}, "tcp.ack_every", 1000),
+    ("as chosen", "4.7", "reno", {}, "tcp.ack_every", 2),
+    ("as chosen", "4.7", "rfc", {}, "tcp.control.reno.mss_over_8", False),
+    ("as chosen", "4.7", "reno", {}, "tcp.control.reno.mss_over_8", True),
+    ("as chosen", "4.7", "reno", {}, "tcp.cwnd_limit", None),
+    ("as chosen", "5.3", "vegas", {}, "tcp.control.vegas.timeout_window", 2),
+    ("as chosen", "5.3", "vegas", {}, "tcp.initial_window", 2),
+    ("as chosen", "5.3", "reno", {}, "tcp.initial_window", 1),
+    ("rfc-eighth", "4.7", "rfc", {}, "tcp.ack_every", 2),
+    ("rfc-eighth", "4.7", "rfc", {}, "tcp.control.reno.mss_over_8", True),
+    ("rfc-eighth", "4.7", "rfc", {}, "tcp.repeat_all", True),
+    ("rfc-equation-1", "4.7", "rfc", {}, "tcp.ack_every", 1000),
+    ("rfc-equation-1", "4.7", "rfc", {}, "tcp.control.reno.mss_over_8", True),
+    ("bounded-cwnd", "4.7", "reno", {}, "tcp.cwnd_limit", "receive-window"),
+    ("vegas-as-reno", "4.7", "vegas", {}, "tcp.control.vegas.timeout_window", 1),
+    ("vegas-as-reno", "4.7", "vegas", {}, "tcp.initial_window", 1),
+    ("vegas-as-reno", "4.7", "vegas", {}, "tcp.rto_exact_samples", None),
+    ("as-chosen-before", "4.7", "rfc", {}, "tcp.ack_every", 2),
+    ("as-chosen-before", "4.7", "vegas", {}, "tcp.control.vegas.timeout_window", 1),
+    ("as-chosen-before", "4.7", "reno", {}, "tcp.cwnd_limit", "receive-window"),
     ("rfc-karn", "4.7", "rfc", {}, "tcp.karn", True),
+    ("rfc-go-back-n", "4.7", "rfc", {}, "tcp.cwnd_limit", "receive-window"),
     ("rfc-go-back-n", "4.7", "rfc", {}, "internet.down.channel.loss", 0.0018),
     ("rfc-go-back-n", "4.7", "rfc", {}, "internet.up.channel.internet_delay.keep_order", True),
     ("rfc-go-back-n", "4.7", "rfc", {}, "tcp.rto_min", "3 s"),
@@ -204,6 +224,7 @@ _PATHS: list[tuple[str, str, str, dict[str, Any], str, Any]] = [
     ("rfc-go-back-n-4-percent", "4.7", "reno", {}, "internet.down.delay", "2.2 ms"),
     ("merging-but-vegas", "4.7", "reno", {}, "tcp.ack_every", 1000),
     ("merging-but-vegas", "4.7", "vegas", {}, "tcp.ack_every", 2),
+    ("vegas-no-backoff", "4.7", "vegas", {}, "tcp.cwnd_limit", "receive-window"),
     ("vegas-no-backoff", "4.7", "vegas", {}, "tcp.backoff", "none"),
     ("vegas-no-backoff", "4.7", "vegas", {}, "tcp.rto_min", "500 ms"),
     ("vegas-no-backoff", "4.7", "vegas", {}, "tcp.dup_acks", "immediate"),
@@ -211,6 +232,7 @@ _PATHS: list[tuple[str, str, str, dict[str, Any], str, Any]] = [
     ("vegas-no-backoff", "4.7", "reno", {}, "tcp.backoff", None),
     ("vegas-128-kb", "4.4", "vegas", {}, "tcp.receive_window", "128 KiB"),
     ("vegas-128-kb", "4.4", "reno", {}, "tcp.receive_window", "64 KiB"),
+    ("reno-short-rto", "4.7", "reno", {}, "tcp.cwnd_limit", "receive-window"),
     ("reno-short-rto", "4.7", "reno", {}, "tcp.rto_min", "2.5 s"),
     ("reno-short-rto", "4.7", "reno", {}, "tcp.rto_max", "5 s"),
     ("reno-short-rto", "4.7", "reno", {}, "tcp.ack_ends_backoff", None),

@@ -291,12 +291,42 @@ def _rfc_karn(scenario: dict[str, Any]) -> None:
         scenario["tcp"]["karn"] = True
 
 
-@REGISTRY.hook("rfc_plain")
-def _rfc_plain(scenario: dict[str, Any]) -> None:
-    """Remove the increment MSS/8 and the ACK of every second segment from TCP-RFC."""
+@REGISTRY.hook("rfc_equation_1")
+def _rfc_equation_1(scenario: dict[str, Any]) -> None:
+    """Let cwnd of TCP-RFC grow by the MSS/8 of equation 1, too."""
     if _variant(scenario) == "tcp-rfc":
-        _no_eighth(scenario)
-        _merging(scenario)
+        scenario["tcp"].setdefault("control", {}).setdefault("reno", {})["mss_over_8"] = True
+
+
+@REGISTRY.hook("rfc_eighth")
+def _rfc_eighth(scenario: dict[str, Any]) -> None:
+    """Apply `rfc_equation_1`, and acknowledge every second segment of TCP-RFC."""
+    _rfc_equation_1(scenario)
+    if _variant(scenario) == "tcp-rfc":
+        scenario["tcp"]["ack_every"] = 2
+
+
+@REGISTRY.hook("bounded_cwnd")
+def _bounded_cwnd(scenario: dict[str, Any]) -> None:
+    """Bound cwnd by the receiver's window."""
+    scenario["tcp"]["cwnd_limit"] = "receive-window"
+
+
+@REGISTRY.hook("vegas_as_reno")
+def _vegas_as_reno(scenario: dict[str, Any]) -> None:
+    """Give Vegas the coarse samples of Reno's timer, and one segment at the start and restart."""
+    if _variant(scenario) == "vegas":
+        scenario["tcp"]["initial_window"] = 1
+        scenario["tcp"].pop("rto_exact_samples", None)
+        scenario["tcp"]["control"]["vegas"]["timeout_window"] = 1
+
+
+@REGISTRY.hook("as_chosen_before")
+def _as_chosen_before(scenario: dict[str, Any]) -> None:
+    """Apply the model as chosen until 28 November 2026."""
+    _bounded_cwnd(scenario)
+    _vegas_as_reno(scenario)
+    _rfc_eighth(scenario)
 
 
 @REGISTRY.hook("rfc_go_back_n")
@@ -307,7 +337,7 @@ def _rfc_go_back_n(scenario: dict[str, Any]) -> None:
     """
     if _variant(scenario) != "tcp-rfc":
         return
-    _rfc_plain(scenario)
+    _bounded_cwnd(scenario)
     _rfc_drops(scenario)
     _rfc_repeats_missing(scenario)
     _keep_order(scenario)
@@ -331,6 +361,7 @@ def _vegas_no_backoff(scenario: dict[str, Any]) -> None:
     RTT samples are exact, and the RTO is at least one tick. A time-out leaves two segments.
     """
     if _variant(scenario) == "vegas":
+        _bounded_cwnd(scenario)
         _duplicates_at_once(scenario)
         _karn_backoff(scenario)
         scenario["tcp"] |= {"backoff": "none", "rto_min": "500 ms", "rto_exact_samples": True}
@@ -349,6 +380,7 @@ def _vegas_128_kb(scenario: dict[str, Any]) -> None:
 def _reno_short_rto(scenario: dict[str, Any]) -> None:
     """Set Reno's RTO to 2.5 to 5 s, and the Internet's loss of its data to 0.0003."""
     if _variant(scenario) == "reno":
+        _bounded_cwnd(scenario)
         _karn_backoff(scenario)
         scenario["tcp"] |= {"rto_min": "2.5 s", "rto_max": "5 s"}
         if not _is_mobile(scenario):
