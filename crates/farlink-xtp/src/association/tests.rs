@@ -170,3 +170,53 @@ fn a_lost_last_report_is_sent_again() {
     pair.run(at(200_000));
     assert_eq!(pair.states(), [State::Closed; 2]);
 }
+
+/// Two requests that arrive before a report leaves get one, which answers the later one, also if
+/// they arrive in the wrong order.
+#[test]
+fn a_report_answers_the_latest_request() {
+    for syncs in [[1, 2], [2, 1]] {
+        let mut end = Association::new(&config(), false, 7, 1 << 20, at(0));
+        for sync in syncs {
+            let content = Content::Data {
+                seq: 0,
+                len: 0,
+                first: true,
+                last: false,
+            };
+            let pdu = Pdu {
+                sreq: true,
+                sync,
+                content,
+                ..Pdu::default()
+            };
+            end.on_pdu(at(1), &pdu);
+        }
+        let Some(Pdu {
+            content: Content::Control(status),
+            ..
+        }) = end.transmit(at(2))
+        else {
+            panic!("no report");
+        };
+        assert_eq!(status.echo, 2);
+        assert_eq!(end.transmit(at(3)), None);
+    }
+}
+
+/// The end that did not open knows that its peer has the association: without a report it asks,
+/// and sends no data again.
+#[test]
+fn the_other_end_asks_when_its_first_report_is_missing() {
+    let mut end = Association::new(&config(), false, 7, 1 << 20, at(0));
+    end.write_len(1000);
+    assert!(end.transmit(at(0)).is_some());
+    assert_eq!(end.deadline(at(0)), Some(at(3000)));
+    end.on_timeout(at(3000));
+    let asks = end.transmit(at(3000)).expect("a request");
+    assert!(
+        asks.sreq && matches!(asks.content, Content::Control(_)),
+        "{asks:?}"
+    );
+    assert_eq!(end.stats().segments_retransmitted, 0);
+}

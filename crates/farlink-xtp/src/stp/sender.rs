@@ -149,9 +149,8 @@ impl Sender {
             self.round_trip.sample(rtt, &mut self.stats);
         }
         if self.has_work() {
-            let at = opening.map_or(now, |_| now + self.interval());
+            let at = now + self.interval();
             self.poll_at = Some(self.poll_at.map_or(at, |before| before.min(at)));
-            self.silent_at = Some(now + self.silence());
         }
     }
 
@@ -319,6 +318,7 @@ impl Sender {
             }
         }
         self.silences = 0;
+        let flying = self.flying;
         let limited = self.candidate().is_some() || !self.limit.has_room(self.flying);
         let mut from = stat.next;
         let mut acked = 0;
@@ -330,7 +330,7 @@ impl Sender {
         acked += self.advance(stat.next);
         self.limit.on_acked(acked, limited);
         for &gap in &stat.gaps {
-            self.lose(gap, |sd| sd.poll < stat.poll);
+            self.lose(gap, flying, |sd| sd.poll < stat.poll);
         }
         let waits = !self.unanswered.is_empty();
         self.silent_at = waits.then(|| now + self.silence());
@@ -347,9 +347,10 @@ impl Sender {
     /// Handles a report of a new gap. It concerns first transmissions only.
     pub(super) fn on_ustat(&mut self, next: u64, credit: u64, gap: Span) {
         self.allow(credit);
+        let flying = self.flying;
         let acked = self.advance(next);
         self.limit.on_acked(acked, self.candidate().is_some());
-        self.lose(gap, |sd| !sd.again);
+        self.lose(gap, flying, |sd| !sd.again);
     }
 
     /// Removes the packets before a number. Returns how many of them were not known to have arrived.
@@ -381,9 +382,9 @@ impl Sender {
         acked
     }
 
-    /// Notes that the packets of a gap are lost if their last transmission counts.
-    fn lose(&mut self, gap: Span, counts: impl Fn(&Sd) -> bool) {
-        let flying = self.flying;
+    /// Notes that the packets of a gap are lost if their last transmission counts. Before the report
+    /// `flying` packets were under way.
+    fn lose(&mut self, gap: Span, flying: u64, counts: impl Fn(&Sd) -> bool) {
         for seq in self.in_range(gap) {
             let sd = &mut self.window[(seq - self.base) as usize];
             if sd.state == SdState::Flying && counts(sd) {

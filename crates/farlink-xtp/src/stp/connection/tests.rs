@@ -1,5 +1,6 @@
 use super::*;
 use crate::pair::{Pair, at, chance};
+use farlink_wire::stp::Stat;
 
 fn config(rate: Option<u64>) -> Config {
     Config {
@@ -318,4 +319,91 @@ fn a_stream_of_small_pieces_needs_few_reports() {
     assert_eq!(pair.ends[0].acknowledged(), 20_000);
     let reports = pair.ends[1].stats().acks_sent;
     assert!((20..40).contains(&reports), "{reports} reports of 200");
+}
+
+/// A connection that BGN has opened at the other end.
+fn answerer() -> Connection {
+    let mut end = Connection::new(&config(None), false, 7, 1 << 20, at(0));
+    end.on_pdu(
+        at(0),
+        &pdu(Content::Begin {
+            answers: false,
+            credit: 100,
+        }),
+    );
+    let answer = end.transmit(at(0)).map(|pdu| pdu.content);
+    assert!(matches!(answer, Some(Content::Begin { answers: true, .. })));
+    end
+}
+
+fn pdu(content: Content) -> Pdu {
+    Pdu { key: 7, content }
+}
+
+fn data(seq: u64, last: bool, poll: Option<u32>) -> Pdu {
+    pdu(Content::Data {
+        seq,
+        position: 1000 * seq,
+        len: 1000,
+        last,
+        poll: poll.map(|number| Poll {
+            number,
+            next: seq + 1,
+        }),
+    })
+}
+
+/// A POLL waits for its answer while further data arrives, and the STAT has the new gaps.
+#[test]
+fn a_report_holds_the_new_gaps() {
+    let mut end = answerer();
+    end.on_pdu(at(1), &data(3, false, Some(1)));
+    end.on_pdu(at(1), &data(4, false, None));
+    let Some(Content::Stat(stat)) = end.transmit(at(1)).map(|pdu| pdu.content) else {
+        panic!("no STAT");
+    };
+    assert_eq!((stat.gaps, stat.edge), (vec![(0, 3)], 4 + 1));
+    assert_eq!(end.transmit(at(1)), None, "the STAT has the gap");
+    end.on_pdu(at(2), &data(6, false, None));
+    let ustat = end.transmit(at(2)).map(|pdu| pdu.content);
+    assert!(matches!(ustat, Some(Content::Ustat { gap: (5, 6), .. })));
+}
+
+/// A BGN that was sent twice gives no round-trip time.
+#[test]
+fn a_repeated_bgn_gives_no_sample() {
+    for (lost, samples) in [(0, 1), (1, 0)] {
+        let mut pair = pair(move |number| number == lost);
+        pair.run(at(10_000));
+        assert_eq!(pair.ends[0].stats().rtt_samples, samples);
+    }
+}
+
+/// An END under way is not doubled by packets of the peer. Once END was given up, they get one.
+#[test]
+fn late_packets_get_an_end() {
+    let mut end = answerer();
+    end.shutdown();
+    end.on_pdu(at(1), &data(0, true, Some(1)));
+    while end.transmit(at(1)).is_some() {}
+    let stat = Stat {
+        poll: 1,
+        next: 1,
+        credit: 100,
+        gaps: vec![],
+        edge: 1,
+    };
+    end.on_pdu(at(500), &pdu(Content::Stat(stat)));
+    let done = Some(pdu(Content::End { done: true }));
+    assert_eq!(end.transmit(at(500)), done);
+    end.on_pdu(at(600), &data(0, true, Some(2)));
+    assert_eq!(end.transmit(at(600)), None);
+    let mut ends = 0;
+    for second in 1..50 {
+        end.on_timeout(at(1000 * second));
+        ends += u32::from(end.transmit(at(1000 * second)).is_some());
+    }
+    assert_eq!(ends, MAX_ENDS - 1);
+    end.on_pdu(at(50_000), &data(0, true, Some(3)));
+    assert_eq!(end.transmit(at(50_000)), done);
 }

@@ -125,6 +125,10 @@ fn polls_follow_the_round_trip() {
     some.on_stat(at(600), &stat(3, 10, &[], 10));
     assert_eq!((some.poll_at, some.silent_at), (None, None));
     assert!(!some.has_work());
+    // The first measured round trip brings the next poll forward, also if nothing is sent.
+    let mut other = sent();
+    other.on_stat(at(300), &stat(1, 5, &[], 5));
+    assert_eq!(other.deadline(at(301)), Some(at(400)));
 }
 
 /// Without a report for two bounds of the round trip (900 ms each after one sample of 300 ms), no
@@ -181,4 +185,42 @@ fn the_end_takes_a_packet_of_its_own_if_need_be() {
         other.transmit(at(0)),
         Some(Content::Data { last: true, .. })
     ));
+}
+
+/// A lost retransmission halves the window once more. Packets sent before a reduction do not.
+#[test]
+fn a_lost_retransmission_counts_as_a_new_loss() {
+    let mut some = sender(None);
+    some.extend(10_000);
+    some.limit.on_acked(62, true);
+    let first = send(&mut some, at(0)).1[0].number;
+    assert_eq!(some.flying, 64);
+    some.on_stat(at(300), &stat(first, 0, &[(0, 1)], 64));
+    assert!(some.limit.has_room(31) && !some.limit.has_room(32));
+    some.limit.next(at(300));
+    let again = some.transmit(at(300));
+    assert!(
+        matches!(again, Some(Content::Data { seq: 0, .. })),
+        "{again:?}"
+    );
+    let poll = some.make_poll(at(301));
+    let flying = some.flying;
+    some.on_stat(at(600), &stat(poll.number, 0, &[(0, 1)], 64));
+    assert!(!some.limit.has_room(2.max(flying / 2)));
+}
+
+/// Reports grow a window only if it was the limit.
+#[test]
+fn an_idle_window_does_not_grow() {
+    let mut some = sender(None);
+    for round in 0..10 {
+        some.extend(100);
+        let polls = send(&mut some, at(1000 * round)).1;
+        let poll = polls.last().expect("a POLL").number;
+        some.on_stat(
+            at(1000 * round + 300),
+            &stat(poll, round + 1, &[], round + 1),
+        );
+    }
+    assert!(some.limit.has_room(1) && !some.limit.has_room(2));
 }
