@@ -93,14 +93,14 @@ def test_errors_by_bit_lose_full_frames_as_before(wong: Model) -> None:
 
 
 def test_a_model_of_constants_leaves_hardly_a_claim_green() -> None:
-    """At most a tenth of the claims hold, and all claims are judged without simulation."""
+    """Two claims of equality hold, and all claims are judged without simulation."""
     cache = SimulationCache(runs=10)
     runner = StudyRunner(STUDY, cache, [])
     constants = STUDY.plan.controls["constants"]
     results = [runner.judge_once(Judgement(claim), constants) for claim in STUDY.claims.values()]
     words = [match.status for match in results]
     assert "failed" not in words
-    assert words.count("reproduced") <= len(words) / 10
+    assert words.count("reproduced") <= 2
     assert cache.simulated_runs == 0
 
 

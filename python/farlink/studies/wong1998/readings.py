@@ -52,11 +52,20 @@ def _from_first(scenario: dict[str, Any]) -> None:
         arq["retry_from"] = "first-frame"
 
 
-@REGISTRY.hook("rlp_window_31")
-def _rlp_window_31(scenario: dict[str, Any]) -> None:
+def _rlp_window(scenario: dict[str, Any], frames: int) -> None:
     arq = _radio(scenario)["arq"]
     if arq["protocol"] == "rlp":
-        arq.setdefault("window", 31)
+        arq.setdefault("window", frames)
+
+
+@REGISTRY.hook("rlp_window_20")
+def _rlp_window_20(scenario: dict[str, Any]) -> None:
+    _rlp_window(scenario, 20)
+
+
+@REGISTRY.hook("rlp_window_31")
+def _rlp_window_31(scenario: dict[str, Any]) -> None:
+    _rlp_window(scenario, 31)
 
 
 @REGISTRY.editor("errors")
@@ -79,6 +88,20 @@ def _errors(scenario: dict[str, Any], share: float) -> None:
 @REGISTRY.hook("errors_half")
 def _errors_half(scenario: dict[str, Any]) -> None:
     _errors(scenario, 0.5)
+
+
+@REGISTRY.hook("errors_eighth")
+def _errors_eighth(scenario: dict[str, Any]) -> None:
+    _errors(scenario, 1 / 8)
+
+
+@REGISTRY.hook("rlp_fast_timers")
+def _rlp_fast_timers(scenario: dict[str, Any]) -> None:
+    """Shorten RLP's status period and minimum interval, each by 0.1 s."""
+    arq = _radio(scenario)["arq"]
+    if arq["protocol"] == "rlp" and not {"status_period"} & arq.keys():
+        arq["status_period"] = "100 ms"
+        arq["min_interval"] = f"{1000 * amount(arq['min_interval']) - 100:.1f} ms"
 
 
 @REGISTRY.hook("backoff_until_sample")
