@@ -165,3 +165,6 @@ fn opens(pdu: &Carried) -> bool {
         Carried::Stp(pdu) => matches!(pdu.content, stp::Content::Begin { answers: false, .. }),
     }
 }
+
+#[cfg(test)]
+mod tests;

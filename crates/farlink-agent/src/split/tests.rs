@@ -7,7 +7,7 @@ fn tcp(name: &str) -> Config {
     (variant::lookup(name).unwrap().config)()
 }
 
-fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     let half = |name| {
         Arc::new(Config {
             send_buffer: 64 << 10,
@@ -29,11 +29,11 @@ fn bed(settings: Settings, bytes: [u64; 2], real: bool) -> TestBed<Split> {
     TestBed::new(Split::new(settings), &Arc::new(tcp("sack")), bytes, real)
 }
 
-fn at(ms: u64) -> Instant {
+pub(super) fn at(ms: u64) -> Instant {
     Instant::ZERO + Interval::from_millis(ms)
 }
 
-fn counter(agent: &Split, name: &str) -> u64 {
+pub(super) fn counter(agent: &Split, name: &str) -> u64 {
     let counters = agent.counters(at(LONG));
     counters.iter().find(|(n, _)| *n == name).unwrap().1 as u64
 }
