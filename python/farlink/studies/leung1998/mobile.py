@@ -2,12 +2,9 @@
 
 from typing import Any
 
-from farlink.studies.leung1998 import hooks  # registers the hooks that are combined here
 from farlink.studies.leung1998.registry import REGISTRY
 
 __all__: list[str] = []
-
-_HOOKS = hooks.REGISTRY.hooks
 
 
 def _radio(scenario: dict[str, Any]) -> list[dict[str, Any]]:
@@ -21,7 +18,7 @@ def _together(*names: str) -> Any:  # noqa: ANN401 (a hook)
 
     def change(scenario: dict[str, Any]) -> None:
         for name in names:
-            _HOOKS[name](scenario)
+            REGISTRY.hooks[name](scenario)
 
     return change
 
