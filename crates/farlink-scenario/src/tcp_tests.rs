@@ -250,8 +250,10 @@ fn nagle_is_a_rule_or_that_of_the_row() {
     assert_eq!(rule("reno", "\"off\""), Nagle::Off);
     assert_eq!(rule("reno", "\"minshall\""), Nagle::Minshall);
     assert_eq!(rule("sack", "\"rfc896\""), Nagle::Rfc896);
+    assert_eq!(rule("reno", "\"fill\""), Nagle::Fill);
     let wrong = serde_json::from_str::<TcpSpec>("{\"nagle\": \"on\"}").unwrap_err();
-    let message = "= \"on\" is wrong; write true or false, or \"off\", \"rfc896\" or \"minshall\"";
+    let message =
+        "= \"on\" is wrong; write true or false, or \"off\", \"rfc896\", \"minshall\" or \"fill\"";
     assert!(wrong.to_string().starts_with(message), "{wrong}");
 }
 

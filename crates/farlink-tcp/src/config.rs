@@ -142,4 +142,7 @@ pub enum Nagle {
     /// Waits while another partial segment is unacknowledged, so that the end of a large write is
     /// sent at once (draft-minshall-nagle-01, 1999; Linux).
     Minshall,
+    /// Never waits, and a partial segment fills each window to the byte: a sender without
+    /// silly-window avoidance (RFC 793, before RFC 813).
+    Fill,
 }

@@ -461,6 +461,7 @@ impl Connection {
     pub fn set_nagle(&mut self, rule: Nagle) {
         self.idle = false;
         self.tx.set_nagle(rule);
+        self.predicts &= self.tx.streams();
     }
 
     /// Sets the limit of queued and unacknowledged data in bytes. Data queued beyond it stays.

@@ -206,6 +206,33 @@ fn nagle_and_buffers_apply_when_set_after_the_open() {
     assert_eq!(b.poll_transmit(now).unwrap().window, 65_535);
 }
 
+/// `Nagle::Fill` sends partial segments, also if it is set after the handshake.
+#[test]
+fn fill_sends_a_partial_segment_up_to_the_window_of_the_peer() {
+    for late in [false, true] {
+        let config = Arc::new(Config {
+            nagle: if late { Nagle::Rfc896 } else { Nagle::Fill },
+            ..Config::default()
+        });
+        let (mut a, mut b) = pair(&config);
+        b.set_receive_buffer(3500);
+        let now = Instant::ZERO;
+        for _ in 0..4 {
+            while let Some(segment) = a.poll_transmit(now) {
+                b.on_segment(now, &segment);
+            }
+            std::mem::swap(&mut a, &mut b);
+        }
+        if late {
+            a.set_nagle(Nagle::Fill);
+        }
+        assert_eq!(a.write_len(10_000), Ok(10_000));
+        let sent = std::iter::from_fn(|| a.poll_transmit(now));
+        let sizes: Vec<_> = sent.map(|s| s.body.len()).collect();
+        assert_eq!(sizes, [1460, 1460, 580], "{late}");
+    }
+}
+
 /// Settings of a passive open also hold for the next peer, after one that disappeared in
 /// SYN-RECEIVED.
 #[test]

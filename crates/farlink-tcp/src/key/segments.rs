@@ -10,6 +10,9 @@ words! { NAGLE: Nagle {
     "off" Off,
     "rfc896" Rfc896,
     "minshall" Minshall,
+    /// Never, and a partial segment fills each window to the byte, as by a sender without
+    /// silly-window avoidance (RFC 793).
+    "fill" Fill,
 } }
 
 words! { ECN_ECHO: EcnEcho {

@@ -198,11 +198,12 @@ impl Sender {
         }
         let usable = self.flight.assumed_edge().saturating_sub(max);
         let mss = u64::from(self.flight.mss);
-        let len = mss.min(unsent).min(usable);
+        let mut len = mss.min(unsent).min(usable);
         // Sender's silly-window avoidance (RFC 9293, 3.8.6.2.1) with Nagle.
         let worth = len == mss
             || (len == unsent && (!self.nagle_holds() || self.buffer.fin().is_some()))
-            || (len > 0 && len >= self.flight.peer.largest / 2 && !self.nagle_holds());
+            || (len > 0 && len >= self.flight.peer.largest / 2 && !self.nagle_holds())
+            || (len > 0 && self.nagle == Nagle::Fill);
         if !worth {
             return Err(match len < unsent {
                 false => BlockedOn::Idle,
@@ -214,7 +215,10 @@ impl Sender {
             .flight
             .cwnd()
             .saturating_add(syn + self.flight.loss.limited_transmit_credit(mss));
-        if self.used() + len > window {
+        if self.nagle == Nagle::Fill {
+            len = len.min(window.saturating_sub(self.used()));
+        }
+        if len == 0 || self.used() + len > window {
             return Err(BlockedOn::Cwnd);
         }
         self.fresh(len as u32, false).ok_or(BlockedOn::Idle)
@@ -223,7 +227,7 @@ impl Sender {
     /// Returns whether a segment that is not full must wait.
     fn nagle_holds(&self) -> bool {
         match self.nagle {
-            Nagle::Off => false,
+            Nagle::Off | Nagle::Fill => false,
             // A SYN is no data.
             Nagle::Rfc896 => self.flight.board.max() > self.flight.board.una().max(1),
             Nagle::Minshall => self.small_end > self.flight.board.una(),

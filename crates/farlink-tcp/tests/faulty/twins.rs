@@ -115,6 +115,7 @@ impl Twins {
             4 => self.both(|c| c.set_receive_buffer(200_000)),
             5 => _ = self.both(|c| c.on_path_mtu(600, IpVersion::V4, 0)),
             6 => self.both(|c| c.on_timeout(now)),
+            7 => self.both(|c| c.set_nagle(Nagle::Fill)),
             _ => {}
         }
     }

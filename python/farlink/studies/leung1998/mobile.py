@@ -55,6 +55,30 @@ def _instant_no_backoff(scenario: dict[str, Any]) -> None:
         scenario["tcp"]["backoff"] = "none"
 
 
+@REGISTRY.hook("vegas_down_to_one")
+def _vegas_down_to_one(scenario: dict[str, Any]) -> None:
+    """Apply `vegas_per_second`, and let Vegas reduce cwnd to one segment."""
+    _together("vegas_per_second")(scenario)
+    if scenario["tcp"]["variant"] == "vegas":
+        scenario["tcp"]["control"]["vegas"]["min_window"] = 1
+
+
+@REGISTRY.hook("vegas_of_cwnd")
+def _vegas_of_cwnd(scenario: dict[str, Any]) -> None:
+    """Apply `vegas_down_to_one`, and divide cwnd by BaseRTT for the expected throughput."""
+    _vegas_down_to_one(scenario)
+    if scenario["tcp"]["variant"] == "vegas":
+        scenario["tcp"]["control"]["vegas"]["expected"] = "cwnd"
+
+
+@REGISTRY.hook("reno_fills_window")
+def _reno_fills_window(scenario: dict[str, Any]) -> None:
+    """Let Reno fill its window to the byte with partial segments, and apply Karn's algorithm."""
+    _together("reno_karn_backoff")(scenario)
+    if scenario["tcp"]["variant"] == "reno":
+        scenario["tcp"]["nagle"] = "fill"
+
+
 REGISTRY.hook("deeper_fades_no_eighth")(_fade_margin(36, "no_eighth"))
 REGISTRY.hook("rare_fades_quiet")(_fade_margin(45, "quiet_internet"))
 REGISTRY.hook("times_each_karn")(_together("vegas_times_each", "karn_backoff"))

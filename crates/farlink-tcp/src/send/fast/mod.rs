@@ -8,6 +8,7 @@ mod burst;
 
 use super::blocked::BlockedOn;
 use super::{Chunk, Sender};
+use crate::config::Nagle;
 use crate::reason::Reason;
 use crate::recovery::frto::Frto;
 use crate::time::Instant;
@@ -30,6 +31,7 @@ impl Sender {
             && !self.flight.extras.marks.is_some()
             && self.dummies.is_none()
             && !self.flight.extras.peer_window.is_some()
+            && self.nagle != Nagle::Fill
     }
 
     /// Returns whether the last call of [`Self::next`] found nothing in flight and nothing to send.
