@@ -77,11 +77,19 @@ def test_channel_is_sampled(name: str, capsys: pytest.CaptureFixture[str]) -> No
     assert said_one_line(code, capsys.readouterr().err)
 
 
-LONG = pytest.param(False, marks=pytest.mark.long, id="full")
+FAST_TRACES = ("car-starlink-hu2023", "oneweb-ara2025", "starlink-laniewski2024")
+"""Scenarios whose trace has some 300 Mbit/s: a quick page of one takes half a minute of CI. A
+slower trace (car-5g-hu2023) and those of test_advise.py stay in CI."""
+
+ADVISED = [
+    pytest.param(name, quick, id=f"{name}-{word}", marks=marks)
+    for word, quick in (("quick", True), ("full", False))
+    for name in SCENARIOS
+    for marks in [() if quick and name not in FAST_TRACES else pytest.mark.long]
+]
 
 
-@pytest.mark.parametrize("quick", [pytest.param(True, id="quick"), LONG])
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize(("name", "quick"), ADVISED)
 def test_advice_is_given(
     name: str,
     quick: bool,  # noqa: FBT001 (a parameter of the test)
