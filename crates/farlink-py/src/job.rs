@@ -77,7 +77,7 @@ impl Jobs {
             .into_iter()
             .map(|(text, runs)| (text.as_ref().to_owned(), runs))
             .unzip();
-        // One thread reads the scenarios, because a sweep has thousands of short runs.
+        // A single thread reads the scenarios, because a sweep has thousands of short runs.
         let work = move || {
             texts
                 .iter()

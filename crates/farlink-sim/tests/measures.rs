@@ -123,6 +123,16 @@ fn segments_behind_a_split_are_counted_as_cut_there() {
     };
     let single = shares(&agent("h", "hb"));
     assert_eq!(single, [Some(1.0), Some(1.0), Some(1.0)]);
+    // Agents of links beside the path split nothing.
+    let side = |at: &str| {
+        let name = format!("{at}-side");
+        let ends = format!("between = [\"{at}\", \"{name}\"]");
+        format!(
+            "[[links]]\nname = \"{name}\"\n{ends}\ndown = {{ rate = \"2 Mbit/s\", delay = \"1 ms\" }}\n"
+        ) + &agent(at, &name)
+    };
+    let beside = shares(&(side("g") + &side("h")));
+    assert_eq!(beside, [Some(1.0), Some(1.0), Some(1.0)]);
     // The MSS between two agents is known to neither end.
     let pair = shares(&(agent("g", "gh") + &agent("h", "hb")));
     assert_eq!(pair, [Some(1.0), None, Some(1.0)]);

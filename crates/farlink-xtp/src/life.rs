@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 /// Time for which a closed connection still answers packets.
 const QUIET: Interval = Interval::from_secs(60);
 
-/// Whether a connection is open, and the events that it has not reported.
+/// State of a connection, and the events that the connection has not reported.
 #[derive(Debug, Default)]
 pub(crate) struct Life {
     pub(crate) closed: Option<CloseReason>,

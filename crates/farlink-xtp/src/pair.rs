@@ -1,6 +1,6 @@
 //! Two ends with a path between them, for tests.
 
-use farlink_tcp::{Event, Instant, Interval, State};
+use farlink_tcp::{CloseReason, Event, Instant, Interval, State};
 use std::collections::VecDeque;
 
 /// Delay of each direction.
@@ -28,6 +28,9 @@ pub(crate) trait End {
     fn on_timeout(&mut self, now: Instant);
     fn deadline(&mut self, now: Instant) -> Option<Instant>;
     fn read_len(&mut self, len: u64) -> u64;
+    fn write_len(&mut self, len: u64) -> u64;
+    fn shutdown(&mut self);
+    fn acknowledged(&self) -> u64;
     fn poll_event(&mut self) -> Option<Event>;
     fn state(&self) -> State;
 }
@@ -50,6 +53,15 @@ macro_rules! end {
             }
             fn read_len(&mut self, len: u64) -> u64 {
                 self.read_len(len)
+            }
+            fn write_len(&mut self, len: u64) -> u64 {
+                self.write_len(len)
+            }
+            fn shutdown(&mut self) {
+                self.shutdown();
+            }
+            fn acknowledged(&self) -> u64 {
+                self.acknowledged()
             }
             fn poll_event(&mut self) -> Option<Event> {
                 self.poll_event()
@@ -138,4 +150,20 @@ impl<E: End> Pair<E> {
     pub(crate) fn states(&self) -> [State; 2] {
         [self.ends[0].state(), self.ends[1].state()]
     }
+}
+
+/// Checks that data in both directions arrives once, and that both ends report the close of the peer
+/// and then the end.
+pub(crate) fn check_both_streams<E: End>(mut pair: Pair<E>, case: &str) {
+    for (end, bytes) in [(0, 300_000), (1, 70_001)] {
+        assert_eq!(pair.ends[end].write_len(bytes), bytes);
+        pair.ends[end].shutdown();
+    }
+    pair.run(at(3_600_000));
+    assert_eq!(pair.read, [70_001, 300_000], "{case}");
+    let expected = vec![Event::PeerClosed, Event::Closed(CloseReason::Done)];
+    assert_eq!(pair.events, [expected.clone(), expected], "{case}");
+    assert_eq!(pair.states(), [State::Closed; 2], "{case}");
+    let acknowledged = pair.ends.each_ref().map(E::acknowledged);
+    assert_eq!(acknowledged, [300_000, 70_001], "{case}");
 }

@@ -32,7 +32,7 @@ pub(super) struct Satellite<E> {
     route: Route,
 }
 
-/// Where the packets of a half over a satellite go.
+/// Destination of the packets of a half over a satellite.
 #[derive(Debug)]
 pub(super) struct Route {
     /// Source and destination port.

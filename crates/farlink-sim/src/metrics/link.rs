@@ -198,8 +198,8 @@ pub(crate) fn needed(world: &World) -> ById<LinkId, Option<u64>> {
             let segments = [a, b].map(|end| b.received.div_ceil(u64::from(end.conn.mss().max(1))));
             let mut left = cutting_agents(world, a.node, b.node);
             let mut packets = Some(segments[0]);
-            walk(world, [a.node, b.node], |at, link| {
-                let here = world.agents.cutting_at(at);
+            walk(world, [a.node, b.node], |at, came, link| {
+                let here = world.agents.cutting_at(at, [came, Some(link)]);
                 if here > 0 {
                     left -= here;
                     // The last agent cuts to the MSS of the far end.
@@ -217,7 +217,9 @@ pub(crate) fn needed(world: &World) -> ById<LinkId, Option<u64>> {
     let quic = world.quic.iter();
     let quic = quic.map(|flow| (flow.nodes(), flow.packets_received()));
     for (ends, packets) in udp.chain(xtp).chain(quic) {
-        walk(world, ends, |_, link| add(&mut needed[link], Some(packets)));
+        walk(world, ends, |_, _, link| {
+            add(&mut needed[link], Some(packets));
+        });
     }
     needed
 }
@@ -227,25 +229,30 @@ fn add(sum: &mut Option<u64>, packets: Option<u64>) {
     *sum = sum.zip(packets).map(|(sum, more)| sum + more);
 }
 
-/// Calls `each` with the nodes of a path except the last, and the link to the next node.
-fn walk(world: &World, [from, to]: [NodeId; 2], mut each: impl FnMut(NodeId, LinkId)) {
-    let mut at = from;
+/// Calls `each` with the nodes of a path except the last, the link from the previous node and the
+/// link to the next one.
+fn walk(
+    world: &World,
+    [from, to]: [NodeId; 2],
+    mut each: impl FnMut(NodeId, Option<LinkId>, LinkId),
+) {
+    let (mut at, mut came) = (from, None);
     // A path without a loop has fewer links than there are nodes.
     for _ in 0..world.nodes.len() {
         if at == to {
             break;
         }
         let link = world.nodes[at].next_hop(to);
-        each(at, link);
-        at = world.links[link].to();
+        each(at, came, link);
+        (at, came) = (world.links[link].to(), Some(link));
     }
 }
 
 /// Returns the number of agents on a path that cut data anew.
 fn cutting_agents(world: &World, from: NodeId, to: NodeId) -> usize {
     let mut sum = 0;
-    walk(world, [from, to], |at, _| {
-        sum += world.agents.cutting_at(at);
+    walk(world, [from, to], |at, came, link| {
+        sum += world.agents.cutting_at(at, [came, Some(link)]);
     });
     sum
 }

@@ -53,9 +53,13 @@ pub(crate) struct Agents {
 }
 
 impl Agents {
-    /// Returns the number of agents at a node that cut data anew.
-    pub(crate) fn cutting_at(&self, node: NodeId) -> usize {
-        let here = self.all.iter().filter(|placed| placed.node == node);
+    /// Returns the number of agents at a node that cut the data anew which crosses these links.
+    pub(crate) fn cutting_at(&self, node: NodeId, links: [Option<LinkId>; 2]) -> usize {
+        let served = |placed: &&Placed| {
+            let mut numbers = links.iter().flatten().map(|link| link.link());
+            placed.node == node && numbers.any(|number| number == placed.wireless)
+        };
+        let here = self.all.iter().filter(served);
         here.filter(|placed| !placed.sleeps && placed.agent.cuts_anew())
             .count()
     }

@@ -38,7 +38,7 @@ pub struct Vegas {
     timeout_window: u64,
     /// Minimum cwnd after a reduction, in segments.
     min_window: u64,
-    /// Whether Expected is that of cwnd instead of the flight size.
+    /// Set if Expected is cwnd over `BaseRTT`, instead of the flight size.
     of_cwnd: bool,
     cwnd: u64,
     /// Slow-start threshold in bytes. With `LossCut::Reno` also the window to which recovery (PRR)

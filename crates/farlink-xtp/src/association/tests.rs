@@ -1,5 +1,5 @@
 use super::*;
-use crate::pair::{Pair, at, chance};
+use crate::pair::{Pair, at, chance, check_both_streams};
 
 fn config() -> Config {
     Config {
@@ -21,18 +21,7 @@ fn pair(lost: impl Fn(usize) -> bool + 'static) -> Pair<Association> {
 #[test]
 fn both_streams_arrive_and_close() {
     for every in [usize::MAX, 7, 3, 2] {
-        let mut pair = pair(chance(every));
-        for (end, bytes) in [(0, 300_000), (1, 70_001)] {
-            assert_eq!(pair.ends[end].write_len(bytes), bytes);
-            pair.ends[end].shutdown();
-        }
-        pair.run(at(3_600_000));
-        assert_eq!(pair.read, [70_001, 300_000], "every {every}");
-        let expected = vec![Event::PeerClosed, Event::Closed(CloseReason::Done)];
-        assert_eq!(pair.events, [expected.clone(), expected]);
-        assert_eq!(pair.states(), [State::Closed; 2]);
-        let acknowledged = pair.ends.each_ref().map(Association::acknowledged);
-        assert_eq!(acknowledged, [300_000, 70_001]);
+        check_both_streams(pair(chance(every)), &format!("every {every}"));
     }
 }
 

@@ -36,7 +36,7 @@ pub struct Connection {
     /// POLL to be answered; the last one answers all.
     polled: Option<Poll>,
     /// New gaps to be reported.
-    gaps: Vec<Span>,
+    gaps: VecDeque<Span>,
     /// Set if the last packet had data that was sent before.
     again: bool,
 }
@@ -65,7 +65,7 @@ impl Connection {
             control: VecDeque::new(),
             asked: None,
             polled: None,
-            gaps: Vec::new(),
+            gaps: VecDeque::new(),
             again: false,
         };
         if opens {
@@ -256,12 +256,12 @@ impl Connection {
             self.gaps.clear(); // the report has them
             return Some(Content::Stat(stat));
         }
-        if !self.gaps.is_empty() {
+        if let Some(gap) = self.gaps.pop_front() {
             self.receiver.reported();
             return Some(Content::Ustat {
                 next: self.receiver.next(),
                 credit: self.receiver.credit(),
-                gap: self.gaps.remove(0),
+                gap,
             });
         }
         let before = self.sender.stats.segments_retransmitted;

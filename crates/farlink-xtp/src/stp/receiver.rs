@@ -168,7 +168,7 @@ mod tests {
         some.on_data(1, 50, false);
         assert_eq!((some.delivered, some.unread), (250, 250));
         assert_eq!(some.stats().segments_duplicate, 1);
-        // Of 10,500 bytes 10,250 are left: 10 packets.
+        // Room: 10,250 of 10,500 bytes are left, which is 10 packets.
         assert_eq!(some.credit(), 13);
         some.unread = 10_600;
         assert_eq!(some.credit(), 3);

@@ -7,7 +7,7 @@ use farlink_tcp::{Instant, Interval};
 /// Window at the start (RFC 2581), and the least one after a loss.
 const INITIAL: u64 = 2;
 
-/// What limits a sender.
+/// Limit of a sender: a rate, or a congestion window.
 #[derive(Debug)]
 pub(super) enum Limit {
     Rate(Rate),

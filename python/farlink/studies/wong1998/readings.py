@@ -99,7 +99,7 @@ def _errors_eighth(scenario: dict[str, Any]) -> None:
 def _rlp_fast_timers(scenario: dict[str, Any]) -> None:
     """Shorten RLP's status period and minimum interval, each by 0.1 s."""
     arq = _radio(scenario)["arq"]
-    if arq["protocol"] == "rlp" and not {"status_period"} & arq.keys():
+    if arq["protocol"] == "rlp" and "status_period" not in arq:
         arq["status_period"] = "100 ms"
         arq["min_interval"] = f"{1000 * amount(arq['min_interval']) - 100:.1f} ms"
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::pair::{Pair, at, chance};
+use crate::pair::{Pair, at, chance, check_both_streams};
 use farlink_wire::stp::Stat;
 
 fn config(rate: Option<u64>) -> Config {
@@ -27,18 +27,8 @@ fn pair(lost: impl Fn(usize) -> bool + 'static) -> Pair<Connection> {
 fn both_streams_arrive_and_close() {
     for every in [usize::MAX, 7, 3, 2] {
         for rate in [Some(800_000), None] {
-            let mut pair = pair_of(&config(rate), chance(every));
-            for (end, bytes) in [(0, 300_000), (1, 70_001)] {
-                assert_eq!(pair.ends[end].write_len(bytes), bytes);
-                pair.ends[end].shutdown();
-            }
-            pair.run(at(3_600_000));
-            assert_eq!(pair.read, [70_001, 300_000], "every {every}, {rate:?}");
-            let expected = vec![Event::PeerClosed, Event::Closed(CloseReason::Done)];
-            assert_eq!(pair.events, [expected.clone(), expected]);
-            assert_eq!(pair.states(), [State::Closed; 2]);
-            let acknowledged = pair.ends.each_ref().map(Connection::acknowledged);
-            assert_eq!(acknowledged, [300_000, 70_001]);
+            let pair = pair_of(&config(rate), chance(every));
+            check_both_streams(pair, &format!("every {every}, {rate:?}"));
         }
     }
 }

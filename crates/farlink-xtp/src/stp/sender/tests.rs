@@ -97,7 +97,7 @@ fn a_new_gap_concerns_first_transmissions() {
     some.on_ustat(1, 150, (3, 6));
     assert_eq!(some.lost.iter().copied().collect::<Vec<_>>(), [5]);
     assert_eq!(some.credit, 150);
-    // What arrived after all is not sent again.
+    // Packets that arrived after all are not sent again.
     some.on_ustat(6, 150, (6, 7));
     assert_eq!(some.lost.iter().copied().collect::<Vec<_>>(), [6]);
 }
